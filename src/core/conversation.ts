@@ -253,8 +253,9 @@ export interface WantedServer {
   readonly isProviders: boolean;
   /** The only tools that may be called. Absent: all. */
   readonly allowed?: ToolsMeant;
-  /** The client wants to be asked before each call, except of these; of `asked` in any case. */
+  /** Tools called without approval. */
   readonly unasked?: ToolsMeant | 'all';
+  /** Tools that need approval even if `unasked` names them. */
   readonly asked?: ToolsMeant;
   /** A member with a credential of the client's for the server. */
   readonly credential?: string;

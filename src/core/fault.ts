@@ -99,6 +99,12 @@ export class Fault extends Error {
   }
 }
 
+/** @param field its path as a client writes it @param text what is wrong with it, as the rest of a sentence: `must be an object` */
+export const invalid = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
+
+/** The same of a field that was left out: `is required`. */
+export const missing = (field: string, text = 'is required') => new Fault('invalid', `${field} ${text}.`, { field, reason: 'missing' });
+
 /** A full queue for a shared resource (a thread): it has reached its limit for the caller, or its total. */
 export function queueFull({ whose }: { readonly whose: 'owner' | 'all' }): Fault {
   return whose === 'owner'

@@ -2,7 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import { nullable } from '#http/schemas';
 import { valueIn } from '#kit/json/value-in';
 import { instantOf } from '#kit/text/instant';
-import { invalidField } from './invalid-field.ts';
+import { invalid } from '#core/fault';
 
 /** What a request for a page of a list may say. */
 export const pageQuery = {
@@ -37,7 +37,7 @@ export function instantAt(word: string | number | undefined): Date {
   return new Date(instant);
 }
 
-export const badCursor = () => invalidField('cursor', 'must be a nextCursor of this list');
+export const badCursor = () => invalid('cursor', 'must be a nextCursor of this list');
 
 const isWord = (word: unknown): word is string | number => typeof word === 'string' || Number.isSafeInteger(word);
 

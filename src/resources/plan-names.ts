@@ -1,5 +1,5 @@
 import type { Access } from '#store/open';
-import { invalidField } from './invalid-field.ts';
+import { invalid } from '#core/fault';
 
 /** The existing plans, for callers that choose one by name. */
 export interface PlanNames {
@@ -20,7 +20,7 @@ export function planNamesOf(plans: NamedPlans): PlanNames {
       if (await plans.hold(inside, name)) return;
       const names = plans.list().map((plan) => plan.name);
       const there = names.slice(0, mostNamed).join(', ') + (names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '');
-      throw invalidField('plan', `must name a plan: there is none called "${name}". There are: ${there}`);
+      throw invalid('plan', `must name a plan: there is none called "${name}". There are: ${there}`);
     },
   };
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { Type, type Static } from 'typebox';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Scope } from '#http/route';
 import { closed } from '#http/schemas';
@@ -10,7 +10,6 @@ import type { Audit } from '#store/auditing';
 import { grantsOf, grantTo, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownerQuery } from './owner.ts';
-import { invalidField } from './invalid-field.ts';
 
 const GrantItem = closed({
   user: Type.Optional(
@@ -115,14 +114,14 @@ async function resolved({ db }: Access, items: Static<typeof GrantList>['items']
   const teams = new Set(rows.flatMap(({ kind, id }) => (kind === 'team' ? [id] : [])));
   return items.map(({ user, team, everybody, right }, at) => {
     const named = [user, team, everybody].filter((one) => one !== undefined);
-    if (named.length !== 1) throw invalidField(`items[${at}]`, 'must name one of user, team and everybody');
+    if (named.length !== 1) throw invalid(`items[${at}]`, 'must name one of user, team and everybody');
     if (user !== undefined) {
       const id = users.get(typeof user === 'string' ? user.toLowerCase() : user);
-      if (id === undefined) throw invalidField(`items[${at}].user`, 'must be the id or the e-mail address of a user');
+      if (id === undefined) throw invalid(`items[${at}].user`, 'must be the id or the e-mail address of a user');
       return { user: id, right };
     }
     if (team === undefined) return { everybody: true, right };
-    if (!teams.has(team)) throw invalidField(`items[${at}].team`, 'must be the id of a team');
+    if (!teams.has(team)) throw invalid(`items[${at}].team`, 'must be the id of a team');
     return { team, right };
   });
 }

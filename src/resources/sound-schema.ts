@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { atPointer } from '#kit/json/pointer';
 import { percentDecoded } from '#kit/text/percent-decoded';
-import { invalidField } from './invalid-field.ts';
+import { invalid } from '#core/fault';
 
 export interface SchemaChecks {
   /** Whether a regular expression is one that texts are checked against. */
@@ -48,13 +48,13 @@ interface Inner {
 /** Refuses a schema that does not describe an object whose members have plain names. @param most of them @throws Fault `invalid` naming the field */
 export function requireNamedFields(schema: JsonObject, field: string, most = Infinity): void {
   const properties = schema['properties'] ?? {};
-  if (schema['type'] !== 'object' || !isObject(properties)) throw invalidField(field, 'must be a JSON Schema of the type object');
-  if (JSON.stringify(schema).length > 32_768) throw invalidField(field, 'must have at most 32768 characters');
+  if (schema['type'] !== 'object' || !isObject(properties)) throw invalid(field, 'must be a JSON Schema of the type object');
+  if (JSON.stringify(schema).length > 32_768) throw invalid(field, 'must have at most 32768 characters');
   const names = Object.keys(properties);
-  if (names.length > most) throw invalidField(`${field}.properties`, `must have at most ${most} members`);
+  if (names.length > most) throw invalid(`${field}.properties`, `must have at most ${most} members`);
   for (const name of names)
     if (!/^[A-Za-z_]\w{0,63}$/.test(name) || name === '__proto__')
-      throw invalidField(`${field}.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
+      throw invalid(`${field}.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
 }
 
 /**
@@ -69,14 +69,14 @@ export function requireSoundSchema(schema: JsonObject, field: string, { isPatter
   const root: Root = {
     schema,
     isPattern(source, at) {
-      if (++patterns > mostPatterns) throw invalidField(field, `must have at most ${mostPatterns} patterns`);
-      if (!isPattern(source)) throw invalidField(at, 'must be a regular expression of at most 1000 characters without backreferences');
+      if (++patterns > mostPatterns) throw invalid(field, `must have at most ${mostPatterns} patterns`);
+      if (!isPattern(source)) throw invalid(at, 'must be a regular expression of at most 1000 characters without backreferences');
     },
   };
   for (let next = open.pop(); next; next = open.pop()) {
     const { schema: one, at } = next;
     if (typeof one === 'boolean') continue;
-    if (!isObject(one)) throw invalidField(shortened(at), 'must be a JSON Schema: an object, true or false');
+    if (!isObject(one)) throw invalid(shortened(at), 'must be a JSON Schema: an object, true or false');
     requireSound(one, shortened(at), root);
     open.push(...innerOf(one, shortened(at)));
   }
@@ -97,7 +97,7 @@ function requireSound(schema: JsonObject, at: string, root: Root): void {
   const { $ref: reference, pattern, patternProperties: patterned } = schema;
   if (reference !== undefined) requireTarget(reference, `${at}.$ref`, root.schema);
   if (pattern !== undefined) {
-    if (typeof pattern !== 'string') throw invalidField(`${at}.pattern`, 'must be a string');
+    if (typeof pattern !== 'string') throw invalid(`${at}.pattern`, 'must be a string');
     root.isPattern(pattern, `${at}.pattern`);
   }
   for (const source of isObject(patterned) ? Object.keys(patterned) : []) root.isPattern(source, shortened(`${at}.patternProperties.${source}`));
@@ -109,13 +109,12 @@ function requireTypes(schema: JsonObject, at: string): void {
   const { type, enum: choices, nullable } = schema;
   const given: readonly Json[] | undefined = type === undefined ? undefined : Array.isArray(type) ? (type as readonly Json[]) : [type];
   if (given && (given.length === 0 || !given.every((one) => (types as readonly string[]).includes(nameOf(one)))))
-    throw invalidField(`${at}.type`, `must be one of ${types.join(', ')}, or a list of them`);
-  if (choices !== undefined && (!Array.isArray(choices) || choices.length === 0))
-    throw invalidField(`${at}.enum`, 'must be a list of values, not an empty one');
+    throw invalid(`${at}.type`, `must be one of ${types.join(', ')}, or a list of them`);
+  if (choices !== undefined && (!Array.isArray(choices) || choices.length === 0)) throw invalid(`${at}.enum`, 'must be a list of values, not an empty one');
   const wanted = given?.map(nameOf);
   const fits = (value: Json) => !wanted || (value === null && nullable === true) || wanted.some((one) => isOf(one, value));
-  if (choices && !choices.some((one: Json) => fits(one))) throw invalidField(`${at}.enum`, 'must have a value of the type');
-  if (Object.hasOwn(schema, 'const') && !fits(schema['const']!)) throw invalidField(`${at}.const`, 'must be a value of the type');
+  if (choices && !choices.some((one: Json) => fits(one))) throw invalid(`${at}.enum`, 'must have a value of the type');
+  if (Object.hasOwn(schema, 'const') && !fits(schema['const']!)) throw invalid(`${at}.const`, 'must be a value of the type');
 }
 
 function isOf(type: string, value: Json): boolean {
@@ -132,15 +131,14 @@ const countIn = (value: Json | undefined): number =>
 function requireRanges(schema: JsonObject, at: string): void {
   for (const name of counts)
     if (schema[name] !== undefined && !(Number.isInteger(countIn(schema[name])) && countIn(schema[name]) >= 0))
-      throw invalidField(`${at}.${name}`, 'must be an integer of at least 0');
-  for (const name of ['minimum', 'maximum']) if (schema[name] !== undefined && typeof schema[name] !== 'number') throw invalidField(`${at}.${name}`, 'must be a number'); // prettier-ignore
+      throw invalid(`${at}.${name}`, 'must be an integer of at least 0');
+  for (const name of ['minimum', 'maximum']) if (schema[name] !== undefined && typeof schema[name] !== 'number') throw invalid(`${at}.${name}`, 'must be a number'); // prettier-ignore
   for (const name of ['exclusiveMinimum', 'exclusiveMaximum'])
-    if (schema[name] !== undefined && typeof schema[name] !== 'number' && typeof schema[name] !== 'boolean')
-      throw invalidField(`${at}.${name}`, 'must be a number');
+    if (schema[name] !== undefined && typeof schema[name] !== 'number' && typeof schema[name] !== 'boolean') throw invalid(`${at}.${name}`, 'must be a number');
   const { multipleOf: step } = schema;
-  if (step !== undefined && !(typeof step === 'number' && step > 0)) throw invalidField(`${at}.multipleOf`, 'must be a number of more than 0');
+  if (step !== undefined && !(typeof step === 'number' && step > 0)) throw invalid(`${at}.multipleOf`, 'must be a number of more than 0');
   for (const [least, most] of ranges)
-    if (countOrNumber(schema[least]) > countOrNumber(schema[most])) throw invalidField(`${at}.${least}`, `must not be more than ${most}`);
+    if (countOrNumber(schema[least]) > countOrNumber(schema[most])) throw invalid(`${at}.${least}`, `must not be more than ${most}`);
   requireNumber(schema, at);
 }
 
@@ -153,8 +151,8 @@ function requireNumber(schema: JsonObject, at: string): void {
   const upper = Math.min(typeof maximum === 'number' ? maximum : Infinity, typeof below === 'number' ? below : Infinity);
   const isOpen = lower === above || upper === below || (above === true && lower === minimum) || (below === true && upper === maximum);
   const name = typeof above === 'number' && lower === above ? 'exclusiveMinimum' : 'minimum';
-  if (lower > upper || (lower === upper && isOpen)) throw invalidField(`${at}.${name}`, 'must leave a number below the maximum');
-  if (nameOf(type) === 'integer' && upper - lower < 1 && Math.ceil(lower) > Math.floor(upper)) throw invalidField(`${at}.${name}`, 'must leave an integer below the maximum'); // prettier-ignore
+  if (lower > upper || (lower === upper && isOpen)) throw invalid(`${at}.${name}`, 'must leave a number below the maximum');
+  if (nameOf(type) === 'integer' && upper - lower < 1 && Math.ceil(lower) > Math.floor(upper)) throw invalid(`${at}.${name}`, 'must leave an integer below the maximum'); // prettier-ignore
 }
 
 const isTexts = (value: Json | undefined) => Array.isArray(value) && value.every((one) => typeof one === 'string');
@@ -162,21 +160,21 @@ const isTexts = (value: Json | undefined) => Array.isArray(value) && value.every
 function requireMembers(schema: JsonObject, at: string): void {
   for (const name of lists)
     if (schema[name] !== undefined && (!Array.isArray(schema[name]) || schema[name].length === 0))
-      throw invalidField(`${at}.${name}`, 'must be a list of schemas, not an empty one');
+      throw invalid(`${at}.${name}`, 'must be a list of schemas, not an empty one');
   for (const name of [...named, 'dependentRequired'])
-    if (schema[name] !== undefined && !isObject(schema[name])) throw invalidField(`${at}.${name}`, 'must be an object');
+    if (schema[name] !== undefined && !isObject(schema[name])) throw invalid(`${at}.${name}`, 'must be an object');
   const { required, dependentRequired: dependent, additionalProperties: more, patternProperties: patterned } = schema;
   for (const [name, names] of Object.entries(isObject(dependent) ? dependent : {}))
-    if (!isTexts(names)) throw invalidField(shortened(`${at}.dependentRequired.${name}`), 'must be a list of names');
+    if (!isTexts(names)) throw invalid(shortened(`${at}.dependentRequired.${name}`), 'must be a list of names');
   if (required === undefined || typeof required === 'boolean') return; // in old schemas a member says of itself that it is required
-  if (!isTexts(required)) throw invalidField(`${at}.required`, 'must be a list of names');
+  if (!isTexts(required)) throw invalid(`${at}.required`, 'must be a list of names');
   if (more === false && !isObject(patterned)) requireDeclared(schema, at);
 }
 
 function requireDeclared({ required, properties }: JsonObject, at: string): void {
   const known = isObject(properties) ? properties : {};
   const unknown = isTexts(required) ? (required as readonly string[]).find((name) => !Object.hasOwn(known, name)) : undefined;
-  if (unknown !== undefined) throw invalidField(`${at}.required`, `must have names of properties alone, and ${unknown.slice(0, 100)} is none`);
+  if (unknown !== undefined) throw invalid(`${at}.required`, `must have names of properties alone, and ${unknown.slice(0, 100)} is none`);
 }
 
 /** References from one to the next, without anything between. */
@@ -190,7 +188,7 @@ function requireTarget(reference: Json, at: string, root: JsonObject): void {
     target = pointer === undefined ? undefined : (atPointer(root, percentDecoded(pointer) ?? pointer) as Json | undefined);
     if (steps > longestChain) target = undefined;
   }
-  if (!isObject(target) && typeof target !== 'boolean') throw invalidField(at, 'must be the place of a schema within this one, such as #/$defs/name');
+  if (!isObject(target) && typeof target !== 'boolean') throw invalid(at, 'must be the place of a schema within this one, such as #/$defs/name');
 }
 
 function innerOf(schema: JsonObject, at: string): readonly Inner[] {

@@ -5,7 +5,7 @@ import { randomText } from '#kit/crypto/ids';
 import type { Json } from '#core/json';
 import { silent, type StoreLog } from '#store/log';
 import type { Access, Store } from '#store/open';
-import { untilNone } from '#store/pieces';
+import { repeatUntilFewer } from '#store/pieces';
 import type { Place } from '#store/job-places';
 import { cancelTopic, wakeTopic, workOn, type JobWorker } from '#store/job-worker';
 
@@ -123,7 +123,7 @@ export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
 
     async forget(owner) {
       const some = sql`delete from job where id = any(array(select id from job where owner = ${owner} and owner <> '' limit ${forgottenAtOnce}))`;
-      await untilNone(some, store.db, forgottenAtOnce);
+      await repeatUntilFewer(some, store.db, forgottenAtOnce);
     },
 
     work(kind, handler, { concurrency = 1, mostEach = concurrency, leaseSeconds = 30, retrySeconds = 1 } = {}) {

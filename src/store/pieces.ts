@@ -21,9 +21,9 @@ export async function inPieces(piece: () => Promise<number>, { size, most }: Pie
   return false;
 }
 
-/** Runs a statement that takes away, or changes, at most `size` rows until fewer are left: none of its runs takes long, and others get in between. */
-export async function untilNone(statement: RawBuilder<unknown>, db: Database, size: number): Promise<void> {
-  while ((await rowsChanged(statement, db)) >= size);
+/** Repeats a statement until it changes fewer than `least` rows; each run is short, so that others can run in between. */
+export async function repeatUntilFewer(statement: RawBuilder<unknown>, db: Database, least: number): Promise<void> {
+  await inPieces(() => rowsChanged(statement, db), { size: least, most: Infinity });
 }
 
 /** How many rows a statement took away, or changed. */

@@ -100,12 +100,12 @@ test('a part whose address the provider must not be sent is named', async () => 
       { type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', image_url: url } },
     ],
   };
-  for (const [face, model, more, field] of [
-    ['chat', 'on-chat', video, 'messages[0].content[1]'],
-    ['responses', 'on-responses', screenshot, 'input[1]'],
+  for (const [face, model, more, field, what] of [
+    ['chat', 'on-chat', video, 'messages[0].content[1]', 'video_url'],
+    ['responses', 'on-responses', screenshot, 'input[1]', 'computer_call_output'],
   ] as const) {
     const { status, raw } = await askFace(server, face, { model, content: '', stream: false, more });
     expect([status, fieldOf(raw)]).toEqual([400, field]);
-    expect(raw).toContain(`"${field}: the provider `);
+    expect(raw).toContain(`"${field}: ${what} must have its content as a data URL, because this provider is not sent addresses.`);
   }
 });

@@ -2,7 +2,8 @@ import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, Turn } from '
 import { textAsWritten } from '#kit/json/numbers';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra } from '#core/thoughts';
-import { base64At, bounded, invalid, isGiven, missing } from '../shared/read-fields.ts';
+import { invalid, missing } from '#core/fault';
+import { base64At, bounded, isGiven } from '../shared/read-fields.ts';
 import { carriedBlock, headingOf, shownMembers } from './carried-block.ts';
 import { isOurSearch } from './encode-answer.ts';
 import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';

@@ -3,7 +3,8 @@ import { textAsWritten } from '#kit/json/numbers';
 import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
 import { goesOn, joinedTurns } from '#core/whole-answers';
-import { base64At, bounded, invalid, isGiven, mediaAt } from '../shared/read-fields.ts';
+import { invalid } from '#core/fault';
+import { base64At, bounded, isGiven, mediaAt } from '../shared/read-fields.ts';
 import { typeInName } from './type-in-name.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 

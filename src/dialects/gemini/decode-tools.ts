@@ -1,6 +1,7 @@
 import type { FunctionTool, Tool, WebSearch } from '#core/conversation';
 import { isEmpty, isObject, rest, type Json } from '#core/json';
-import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
+import { invalid } from '#core/fault';
+import { bounded, isGiven } from '../shared/read-fields.ts';
 import { termsOf } from '../shared/web-search.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { carriedAs, dialect, type WireFunction, type WireTool } from './wire.ts';

@@ -1,7 +1,8 @@
 import { checked } from '#kit/json/check';
 import { unknownMembers, type EmbedCall, type Purpose } from '#core/embed';
 import { isObject, type JsonObject } from '#core/json';
-import { invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
+import { invalid } from '#core/fault';
+import { isGiven, bodyFault } from '../shared/read-fields.ts';
 import { BatchEmbedRequest, EmbedRequest, Instance, mostInputs, PredictRequest, purpose } from './embed-wire.ts';
 import { withClientSpelling } from './spelling.ts';
 

@@ -1,6 +1,6 @@
 import type { Problem } from '#kit/json/check';
 import type { MediaPart } from '#core/conversation';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { isEmpty, isObject, type Extra, type Json, type JsonObject } from '#core/json';
 
 /** Helpers for decoding requests, shared by all dialects. */
@@ -14,9 +14,6 @@ export const carrying =
   (dialect: string) =>
   (carried: JsonObject): { readonly extra?: Extra } =>
     isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
-
-export const invalid = (field: string, text: string): Fault => new Fault('invalid', `${field} ${text}.`, { field });
-export const missing = (field: string): Fault => new Fault('invalid', `${field} is required.`, { field, reason: 'missing' });
 
 /** A problem that the schema check found in a client's body → fault. */
 export const bodyFault = ({ field, message, missing: isMissing }: Problem): Fault =>

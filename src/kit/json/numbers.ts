@@ -42,8 +42,8 @@ export function asWritten(value: unknown): unknown {
 /** The JSON text of a parsed value, with its numbers as they were written. */
 export const textAsWritten = (value: unknown): string => JSON.stringify(asWritten(value));
 
-/** Lets a copy of some members have its numbers written as those of the original were. @returns the copy */
-export function writtenAs<Copy extends object>(original: object, copy: Copy): Copy {
+/** Gives a shallow copy the original's record of how its numbers were written. @returns the copy */
+export function withNumbersOf<Copy extends object>(original: object, copy: Copy): Copy {
   const numbers = [...(written.get(original) ?? [])].filter(
     ([name]) => Object.hasOwn(copy, name) && (copy as Container)[name] === (original as Container)[name],
   );

@@ -1,5 +1,5 @@
 import type * as Sdk from '@modelcontextprotocol/server';
-import { writtenAs } from '../json/numbers.ts';
+import { withNumbersOf } from '../json/numbers.ts';
 import { acceptedForm, inOneBody } from './accepted-form.ts';
 import { isRecord } from './definitions.ts';
 import { plainRequest } from './plain-request.ts';
@@ -110,7 +110,7 @@ function refusing({ ProtocolError, ProtocolErrorCode }: typeof Sdk, server: SdkS
   return server;
 }
 
-/** @param json the message, whose numbers the arguments have as they were written */
+/** @param json the parsed message: it has the numbers as written, the library's copy has not */
 function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offers: McpOffers, about: McpAbout, json: unknown): SdkServer {
   const { version, instructions, resourceTemplate } = about;
   const server = new Server(
@@ -141,7 +141,7 @@ function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offer
   );
   server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }) =>
     asked(async () => {
-      const result = await offers.call(name, writtenAs(argumentsIn(json), args));
+      const result = await offers.call(name, withNumbersOf(argumentsIn(json), args));
       if (!result) throw new McpRefused('invalid', 'There is no such tool.');
       const { text, structured, isError } = result;
       return { content: [{ type: 'text' as const, text }], ...(structured ? { structuredContent: structured } : {}), isError };

@@ -238,8 +238,8 @@ export class MachineLease {
   }
 
   /**
-   * A worker is gone, and its requests with it. A stream ends with its process. When permits were used is not known: now, at the latest. Permits are used
-   * whole: the fraction that a share of what is left may have is free.
+   * A worker is gone, and its requests with it. A stream ends with its process. When permits were used is not known: now, at the latest. Only whole permits
+   * count as used; a fraction left of a share is given back.
    */
   ended(worker: string, now: number): void {
     this.line = this.line.filter((one) => one.worker !== worker);

@@ -62,12 +62,19 @@ interface Found {
   readonly field: string;
 }
 
+/** Where a part stands: for one in the result of a tool, where the result stands. */
+interface PartPlace {
+  readonly isModels: boolean;
+  readonly turn: number;
+  readonly place: number;
+}
+
 const none: readonly Found[] = [];
 
-/** The needed media of turns and of their tool results: nearly always none, and then nothing is allocated. @throws Fault `invalid` for a part that is refused */
+/** The needed media of turns and of their tool results: nearly always none, and then no list is made. @throws Fault `invalid` for a part that is refused */
 function mediaOf(turns: readonly Turn[], { needed, isRefused }: Inlining): readonly Found[] {
   let found: Found[] | undefined;
-  const look = (part: Part, isModels: boolean, turn: number, place: number) => {
+  const look = (part: Part, { isModels, turn, place }: PartPlace) => {
     if (part.type === 'media' && needed(part)) (found ??= []).push({ part, field: `turns[${turn}].parts[${place}]` });
     else if (part.type === 'foreign' && !isModels && isRefused(part))
       throw addressRefused(part, turns[turn]!.parts.length > 1 ? `turns[${turn}].parts[${place}]` : `turns[${turn}]`); // an item may have no content
@@ -76,8 +83,8 @@ function mediaOf(turns: readonly Turn[], { needed, isRefused }: Inlining): reado
     const { role, parts } = turns[turn]!;
     for (let place = 0; place < parts.length; place++) {
       const part = parts[place]!;
-      if (part.type === 'tool-result') for (const inner of part.parts) look(inner, false, turn, place);
-      else look(part, role === 'model', turn, place);
+      if (part.type === 'tool-result') for (const inner of part.parts) look(inner, { isModels: false, turn, place });
+      else look(part, { isModels: role === 'model', turn, place });
     }
   }
   return found ?? none;
@@ -85,7 +92,7 @@ function mediaOf(turns: readonly Turn[], { needed, isRefused }: Inlining): reado
 
 function addressRefused({ value: { type } }: ForeignPart, field: string): Fault {
   const what = typeof type === 'string' ? type.slice(0, 100) : 'such a part';
-  return new Fault('invalid', `${field}: the provider of the model is sent no addresses: ${what} must have its content as a data URL.`, {
+  return new Fault('invalid', `${field}: ${what} must have its content as a data URL, because this provider is not sent addresses.`, {
     field,
     elsewhere: true, // another target may be passed addresses
   });

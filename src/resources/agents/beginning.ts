@@ -2,12 +2,11 @@ import { type GenerateCall, plainCall } from '#core/call';
 import type { Caller, Choices, Context } from '#core/context';
 import { textTurn } from '#core/conversation';
 import type { ConvertDocument } from '#core/document';
-import { Fault } from '#core/fault';
+import { Fault, invalid, missing } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
 import { asWritten } from '#kit/json/numbers';
-import { invalidField, missingField } from '../invalid-field.ts';
 import { nativeContext } from '../native-context.ts';
 import { turnsOf, type AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
@@ -47,7 +46,7 @@ const [usualSteps, usualCalls, usualTokens] = [25, 100, 1_000_000];
 /** Begins a run of a stored version: of the request it takes what it is to be told, and nothing else. @throws Fault `invalid` naming the field */
 export async function begun({ caller, agent, input, files, signal, requestId, address, choices = {} }: Beginning, deps: NativeAgentDeps): Promise<string> {
   const { definition, version } = agent;
-  if (input.message.trim() === '') throw invalidField('message', 'must have a question in it');
+  if (input.message.trim() === '') throw invalid('message', 'must have a question in it');
   const variables = await variablesOf(input.variables, definition, { owner: String(caller.userId), signal }, deps);
   const { app = caller.keyName, ...chosen } = choices;
   const history = (input.conversation_history ?? [])
@@ -102,27 +101,27 @@ async function variablesOf(
   const json = JSON.stringify(given ?? {});
   if (Buffer.byteLength(json) > mostVariables) throw new Fault('too-large', `variables must have at most ${mostVariables} bytes.`, { field: 'variables' });
   const names = Object.keys(given ?? {});
-  if (names.includes('__proto__')) throw invalidField('variables.__proto__', 'is not known');
+  if (names.includes('__proto__')) throw invalid('variables.__proto__', 'is not known');
   if (!schema) return given;
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
   const unknown = names.find((name) => !Object.hasOwn(properties, name));
-  if (unknown !== undefined) throw invalidField(`variables.${unknown.slice(0, 100)}`, 'is not known');
+  if (unknown !== undefined) throw invalid(`variables.${unknown.slice(0, 100)}`, 'is not known');
   const required: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : [];
-  const missing = required.find((name): name is string => typeof name === 'string' && !names.includes(name));
-  if (missing !== undefined) throw missingField(`variables.${missing}`);
+  const absent = required.find((name): name is string => typeof name === 'string' && !names.includes(name));
+  if (absent !== undefined) throw missing(`variables.${absent}`);
   if (await keepsTo(schema, asking)(json)) return given;
   const { required: _, ...rest } = schema;
   for (const name of names)
     if (!(await keepsTo({ ...rest, properties: { [name]: properties[name] as JsonObject } }, asking)(JSON.stringify({ [name]: given![name] }))))
-      throw invalidField(`variables.${name}`, 'does not keep to what the agent declares');
-  throw invalidField('variables', 'do not keep to what the agent declares');
+      throw invalid(`variables.${name}`, 'does not keep to what the agent declares');
+  throw invalid('variables', 'do not keep to what the agent declares');
 }
 
 /** Characters of one file, and files of a run. */
 const [mostOfFile, mostFiles] = [1_000_000, 10];
 
 async function textsOf(files: readonly UploadedFile[], { userId }: Caller, signal: AbortSignal, { convert }: NativeAgentDeps): Promise<AgentAsked['files']> {
-  if (files.length > mostFiles) throw invalidField('file', `must be given at most ${mostFiles} times`);
+  if (files.length > mostFiles) throw invalid('file', `must be given at most ${mostFiles} times`);
   if (files.length > 0 && !convert) throw new Fault('unsupported', 'file: files are not read by this server.', { field: 'file' });
   const texts: { name: string; text: string }[] = [];
   for (const { filename, content } of files) {

@@ -1,8 +1,7 @@
 import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import type { JsonObject } from '#core/json';
-import { invalidField } from '../invalid-field.ts';
 import { requireNamedFields, requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
 import { lineField, multiline } from '../text-fields.ts';
 import type { AgentDefinition, AgentTool } from './types.ts';
@@ -97,13 +96,13 @@ export async function definitionOf(given: AgentFields, caller: Caller, checks: A
   const tools: AgentTool[] = [];
   for (const [at, tool] of declared.entries()) {
     const field = `tools[${at}]`;
-    if (mode === 'router' && tool.type !== 'agent') throw invalidField(`${field}.type`, 'must be agent: a router has agents alone');
-    if (tool.type === 'agent' && tool.agent === own) throw invalidField(`${field}.agent`, 'must be another agent');
+    if (mode === 'router' && tool.type !== 'agent') throw invalid(`${field}.type`, 'must be agent: a router has agents alone');
+    if (tool.type === 'agent' && tool.agent === own) throw invalid(`${field}.agent`, 'must be another agent');
     tools.push(await toolOf(tool, field, caller, checks));
   }
-  if (mode === 'router' && tools.length === 0) throw invalidField('tools', 'must have the agents that a router picks from');
+  if (mode === 'router' && tools.length === 0) throw invalid('tools', 'must have the agents that a router picks from');
   const names = tools.flatMap((tool) => (tool.type === 'http' ? [tool.name] : []));
-  if (new Set(names).size < names.length) throw invalidField('tools', 'must not have two requests of one name');
+  if (new Set(names).size < names.length) throw invalid('tools', 'must not have two requests of one name');
   if (variables) checkSchema(variables, 'variables', { isPattern: checks.isPattern, isClosed: true });
   if (JSON.stringify(given).length > 500_000) throw new Fault('too-large', 'An agent has at most 500000 characters.');
   return {
@@ -153,7 +152,7 @@ async function there(found: Promise<unknown>, field: string, what: string): Prom
   try {
     await found;
   } catch (error) {
-    if (error instanceof Fault && error.code === 'not-found') throw invalidField(field, `must be the id of ${what} that you may use`);
+    if (error instanceof Fault && error.code === 'not-found') throw invalid(field, `must be the id of ${what} that you may use`);
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import type { Store } from '#store/open';
 import type { ApiKey, KeyRights } from '../api-key.ts';
 import type { KeyPatch, KeyWanted } from './shapes.ts';
 import { openApiKeys, type ApiKeys, type ClearKey, type KeyChange } from './store.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 export interface KeepingDeps {
   readonly store: Store;
@@ -97,8 +97,8 @@ const once = (names: readonly string[] | null) => names && [...new Set(names)];
 
 function expiryOf(text: string, now: number): Date {
   const instant = instantOf(text);
-  if (instant === undefined) throw invalidField('expiresAt', 'must be a time in ISO 8601 such as 2027-01-31T12:00:00Z');
-  if (instant <= now) throw invalidField('expiresAt', 'must be in the future');
+  if (instant === undefined) throw invalid('expiresAt', 'must be a time in ISO 8601 such as 2027-01-31T12:00:00Z');
+  if (instant <= now) throw invalid('expiresAt', 'must be in the future');
   return new Date(instant);
 }
 

@@ -5,7 +5,7 @@ import { nullable, optionalOrNull } from '#http/schemas';
 import type { KeyKeeping } from './keeping.ts';
 import { keyName } from './shapes.ts';
 import { mostKeys } from './store.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 const NativeKey = Type.Object({
   id: Type.Integer(),
@@ -72,6 +72,6 @@ function scopesIn(text: string): Scope[] {
   return (named.length === 0 ? names : named).map((name) => {
     const scope = scopes.find((one) => one === name);
     if (scope) return scope;
-    throw invalidField('token_scopes', `must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}"`);
+    throw invalid('token_scopes', `must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}"`);
   });
 }

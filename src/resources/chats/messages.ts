@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { unknownThing } from '#http/noun-route';
 import type { Access } from '#store/open';
-import { invalidField } from '../invalid-field.ts';
 
 export interface ChatMessage {
   readonly id: number;
@@ -92,7 +91,7 @@ export async function changedMessage(
 ): Promise<ChatMessage> {
   if (typeof parent === 'number') await mustHave(inside, chatId, parent);
   if (typeof parent === 'number' && (await goesOnFrom(inside, parent, id)))
-    throw invalidField('parent', 'must not be the message itself, or one that goes on from it');
+    throw invalid('parent', 'must not be the message itself, or one that goes on from it');
   const { rows } = await sql<ChatMessage>`
     update chat_message set message = coalesce(${message ?? null}, message), is_user = coalesce(${isUser ?? null}::boolean, is_user),
       parent = ${parent === undefined ? sql`parent` : sql`${parent}::bigint`},

@@ -1,12 +1,11 @@
 import { Type, type Static } from 'typebox';
-import { Fault } from '#core/fault';
+import { Fault, invalid, missing } from '#core/fault';
 import { writeLargeJson } from '#kit/json/large';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { optionalOrNull } from '#http/schemas';
 import { cutText, multiline } from '../text-fields.ts';
 import { mostMessages, type ChatMessage, type NewMessage } from './messages.ts';
 import { isTaken, mostChats, type ChatStore } from './store.ts';
-import { invalidField, missingField } from '../invalid-field.ts';
 
 const isUuid = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 const uuid = { pattern: isUuid.source, maxLength: 36, expected: 'must be a UUID' };
@@ -88,14 +87,14 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       }),
       output: said,
       async answer({ caller, input: { chat_title: name, chats: given, session_id: id, message } }) {
-        if (given === undefined && message === undefined) throw missingField('chats');
+        if (given === undefined && message === undefined) throw missing('chats');
         const messages = [...messagesIn(given), ...(message === undefined ? [] : [typeof message === 'string' ? { user: 'me', message } : message])];
         if (typeof id === 'string') {
           await chats.append(caller, id.toLowerCase(), messages.map(kept));
           return { response: 'Chats updated', session_id: id.toLowerCase() };
         }
         const made = titled(name);
-        if (!made.title) throw missingField('chat_title');
+        if (!made.title) throw missing('chat_title');
         return { response: 'Chats updated', session_id: (await chats.add(caller.userId, made, messages.map(kept))).id };
       },
     }),
@@ -113,7 +112,7 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       input: Type.Object({ session_id: sessionId, new_title: Type.String(titleText) }),
       async answer({ caller, input }) {
         const { title } = titled(input.new_title);
-        if (title === undefined) throw invalidField('new_title', 'must not be blank');
+        if (title === undefined) throw invalid('new_title', 'must not be blank');
         await chats.change(caller, input.session_id.toLowerCase(), { title });
       },
     }),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { Type, type Static } from 'typebox';
-import { Fault } from '#core/fault';
+import { Fault, invalid, missing } from '#core/fault';
 import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed, nullable, shownAs } from '#http/schemas';
 import type { Blobs } from '#store/blobs';
@@ -15,7 +15,6 @@ import { faultOfFile, filenameOf } from './names.ts';
 import type { Removal } from './removal.ts';
 import { datasetIn, OwnerQuery, PageQuery, root, type ActingFor } from './routes.ts';
 import type { Datasets } from './store.ts';
-import { invalidField, missingField } from '../invalid-field.ts';
 
 export interface FileRoutesDeps {
   readonly store: Store;
@@ -104,12 +103,12 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
             reason: 'missing',
           });
         const named = given.map((file) => {
-          if (file.field === '' && query.filename === undefined) throw missingField('filename', 'must say what the file is called');
+          if (file.field === '' && query.filename === undefined) throw missing('filename', 'must say what the file is called');
           if (file.field !== '' && file.field !== 'file')
             throw new Fault('invalid', `${file.field.slice(0, 100)} is not known: files are in file.`, { field: file.field.slice(0, 100) });
           return { filename: file.field === '' ? filenameOf(query.filename!, 'filename') : partNameOf(file.filename), content: file.content };
         });
-        if (new Set(named.map(({ filename }) => filename)).size < named.length) throw invalidField('file', 'must not have the same filename twice');
+        if (new Set(named.map(({ filename }) => filename)).size < named.length) throw invalid('file', 'must not have the same filename twice');
         const begun = await ingestion.beginAll(
           caller,
           dataset,

@@ -15,9 +15,9 @@ import type { chunked } from './search/chunker.ts';
 import type { Chunk, Chunked, EmbeddingCache, EmbedText, GenerationCounts, PassageIndex, VectorModel } from './search/types.ts';
 import { slices } from './search/slices.ts';
 import { storable } from './texts.ts';
-import { batch, endingFault, mayTrain, patiently, vectorsFor, workedFor, type JobOwners } from './training-work.ts';
+import { batch, faultOrPostponed, mayTrain, patiently, vectorsFor, workedFor, type JobRights } from './training-work.ts';
 
-export interface IngestingDeps extends JobOwners {
+export interface IngestingDeps extends JobRights {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly blobs: Pick<Blobs, 'get'>;
@@ -70,10 +70,11 @@ async function ingest(deps: IngestingDeps, job: RunningJob): Promise<{ readonly 
       model = await made.embedAgain();
     }
   };
-  return workedFor(deps, { who: payload, job }, work, async (reason) => {
-    const fault = endingFault(reason);
+  const failed = async (reason: unknown) => {
+    const fault = faultOrPostponed(reason);
     await telling?.failed(fault);
-  });
+  };
+  return workedFor({ watch: deps.watch, who: payload, job, work, failed });
 }
 
 interface Telling {

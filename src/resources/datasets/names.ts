@@ -1,5 +1,4 @@
-import { Fault, type FaultCode } from '#core/fault';
-import { invalidField } from '../invalid-field.ts';
+import { Fault, invalid, type FaultCode } from '#core/fault';
 
 /** Names that mean something else where datasets are named. */
 const reserved = new Set(['all', 'none', 'undefined', 'null']);
@@ -16,10 +15,10 @@ const visible = /[^\s\p{C}]/u;
 export function shortName(text: string, field: string): string {
   const name = text.trim();
   const length = Array.from(name.slice(0, 2 * most + 2)).length;
-  if (length < fewest || length > most) throw invalidField(field, `must have ${fewest} to ${most} characters`);
-  if (reserved.has(name.toLowerCase())) throw invalidField(field, `must not be ${name}, which means something else`);
-  if (unfit.test(name)) throw invalidField(field, 'must not have control characters');
-  if (!visible.test(name)) throw invalidField(field, 'must have characters that can be seen');
+  if (length < fewest || length > most) throw invalid(field, `must have ${fewest} to ${most} characters`);
+  if (reserved.has(name.toLowerCase())) throw invalid(field, `must not be ${name}, which means something else`);
+  if (unfit.test(name)) throw invalid(field, 'must not have control characters');
+  if (!visible.test(name)) throw invalid(field, 'must have characters that can be seen');
   return name;
 }
 
@@ -37,9 +36,9 @@ const longestFilename = 255;
 /** The last part of a path, as it is shown; nothing is ever opened by this name. @throws Fault `invalid` for one that is empty or too long */
 export function filenameOf(text: string, field: string): string {
   const name = text.replaceAll('\\', '/').split('/').at(-1)!.trim();
-  if (name === '' || name === '.' || name === '..') throw invalidField(field, 'must be the name of a file');
-  if (Array.from(name.slice(0, 2 * longestFilename + 2)).length > longestFilename) throw invalidField(field, `must have at most ${longestFilename} characters`);
-  if (unfit.test(name)) throw invalidField(field, 'must not have control characters');
+  if (name === '' || name === '.' || name === '..') throw invalid(field, 'must be the name of a file');
+  if (Array.from(name.slice(0, 2 * longestFilename + 2)).length > longestFilename) throw invalid(field, `must have at most ${longestFilename} characters`);
+  if (unfit.test(name)) throw invalid(field, 'must not have control characters');
   return name;
 }
 

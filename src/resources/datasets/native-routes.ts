@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
+import { Fault, invalid, missing } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { optionalOrNull } from '#http/schemas';
 import type { Sharing } from '../sharing.ts';
@@ -9,7 +9,6 @@ import type { Dataset, Datasets } from './store.ts';
 import type { Files } from './files.ts';
 import type { Ingestion } from './ingestion.ts';
 import type { Removal } from './removal.ts';
-import { invalidField, missingField } from '../invalid-field.ts';
 
 export interface NativeDatasetDeps {
   readonly datasets: Datasets;
@@ -72,7 +71,7 @@ function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): read
       }),
       async answer({ caller, input }) {
         const names = new Set([...[input.dataset ?? []].flat(), ...[input.datasets ?? []].flat()]);
-        if (names.size === 0) throw missingField('dataset', 'must be the name of a dataset');
+        if (names.size === 0) throw missing('dataset', 'must be the name of a dataset');
         const ids = new Set<number>();
         for (const name of names) ids.add((await datasets.named(caller, name, 'owner')).id);
         await removal.datasets(caller, [...ids]);
@@ -169,7 +168,7 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
   const copyOf = async (caller: Caller, into: Dataset, asked: { readonly filename: string; readonly source_string: string }, field: string) => {
     const source = await datasets.named(caller, asked.source_string, 'read', `${field}.source_string`);
     const { id, bytes, passages } = await files.named(caller, source.id, asked.filename, 'read', `${field}.filename`);
-    if (source.id === into.id) throw invalidField(`${field}.source_string`, 'is the dataset itself');
+    if (source.id === into.id) throw invalid(`${field}.source_string`, 'is the dataset itself');
     if (passages === 0) throw new Fault('conflict', `${field} cannot be copied before it is in its dataset.`, { field });
     if (source.model !== into.model)
       throw new Fault('conflict', `${field} has vectors of the model ${source.model}, and ${into.fullName} those of ${into.model}.`, { field });

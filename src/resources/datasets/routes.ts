@@ -10,7 +10,7 @@ import { classificationOf, shortName } from './names.ts';
 import type { Removal } from './removal.ts';
 import type { SecondIndex } from './second-index.ts';
 import type { Dataset, Datasets, DatasetSizes } from './store.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 export interface DatasetRoutesDeps {
   readonly datasets: Datasets;
@@ -75,7 +75,7 @@ const wholeOf = (datasets: Datasets) => async (reader: Reader, dataset: Dataset)
 /** @throws Fault `invalid` for a name that is no embedding model of the caller's */
 function embeddingIn({ hasModel }: Pick<DatasetRoutesDeps, 'hasModel'>, caller: Caller, name: string): string {
   if (hasModel(caller, name)) return name;
-  throw invalidField('embedding', 'must be an embedding model that is available to you');
+  throw invalid('embedding', 'must be an embedding model that is available to you');
 }
 
 /** A user's datasets, and those shared with them. */

@@ -9,7 +9,7 @@ import type { IngestingDeps } from './ingesting.ts';
 import type { PassageIndex } from './search/types.ts';
 import type { VectorTables } from './search/vector-tables.ts';
 import type { Dataset, Datasets } from './store.ts';
-import { batch, endingFault, mayTrain, patiently, vectorsFor, workedFor } from './training-work.ts';
+import { batch, faultOrPostponed, mayTrain, patiently, vectorsFor, workedFor } from './training-work.ts';
 
 /*
  * A dataset with passages gets another embedding model by a second index: a job makes the vectors of the other model beside those that are searched, and puts it in
@@ -101,10 +101,11 @@ async function build(deps: BuildingDeps, job: RunningJob): Promise<{ readonly pa
     await mustBuild(deps, payload, job.id);
     return filled(deps, payload, job, { caller, signal });
   };
-  return workedFor(deps, { who: payload, job }, work, async (reason) => {
-    endingFault(reason);
+  const failed = async (reason: unknown) => {
+    faultOrPostponed(reason);
     await givenUp(deps, payload, job.id);
-  });
+  };
+  return workedFor({ watch: deps.watch, who: payload, job, work, failed });
 }
 
 /** @throws Fault `not-found`, `conflict` where another model was chosen */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Caller, Choices, Context } from '#core/context';
-import { Fault } from '#core/fault';
+import { Fault, invalid, missing } from '#core/fault';
 import { requestId as newRequestId } from '#kit/crypto/ids';
 import { Accepted, nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
@@ -16,7 +16,6 @@ import { faultOfFile, filenameOf } from './names.ts';
 import type { Dataset, Datasets } from './store.ts';
 import { storable } from './texts.ts';
 import { openTrained, type Trained } from './trained.ts';
-import { invalidField, missingField } from '../invalid-field.ts';
 
 export interface TrainingDeps {
   readonly store: Store;
@@ -89,7 +88,7 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     async answer({ caller, by, input, signal, choices }) {
       const { app, tags } = choices ?? {};
       const given = storable(input.content);
-      if (given.trim() === '') throw invalidField('content', 'must be a text that is not empty');
+      if (given.trim() === '') throw invalid('content', 'must be a text that is not empty');
       const into = input.skip_vectordb === true ? undefined : await wanted(deps, caller, input.force_dataset, 'force_dataset');
       const requestId = by.requestId ?? '';
       if (input.summarize === true) await deps.affords({ caller, model: into?.model ?? deps.defaultModel() }); // before a model is paid for the summary
@@ -137,7 +136,7 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       const file = fileIn(files);
       const field = input.dataset ? 'dataset' : input.force_dataset ? 'force_dataset' : 'dataset';
       const into = await wanted(deps, caller, input.dataset || input.force_dataset, field);
-      if (!into) throw missingField('dataset', 'must be the full name of a dataset');
+      if (!into) throw missing('dataset', 'must be the full name of a dataset');
       try {
         const filename = filenameOf(file.filename, 'its name');
         const begun = await deps.ingestion.begin(caller, into, { filename, content: file.content, source: { form: 'file' }, labels });
@@ -170,9 +169,9 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     async answer({ caller, input, signal, choices: labels }) {
       const data = input.data.map(storable);
       const empty = data.findIndex((text) => text.trim() === '');
-      if (empty >= 0) throw invalidField(`data[${empty}]`, 'must be a text that is not empty');
+      if (empty >= 0) throw invalid(`data[${empty}]`, 'must be a text that is not empty');
       const into = await wanted(deps, caller, input.dataset || input.force_dataset, input.dataset ? 'dataset' : 'force_dataset');
-      if (!into) throw missingField('dataset', 'must be the full name of a dataset');
+      if (!into) throw missing('dataset', 'must be the full name of a dataset');
       const bytes = Buffer.from(JSON.stringify(data));
       const title = storable(input.context ?? '').trim();
       const filename = input.filename ? filenameOf(input.filename, 'filename') : `${nameFrom(title) || 'array'}-${hashOf(bytes)}.json`;
@@ -242,8 +241,8 @@ const withoutVectors = (filename: string, id: string) =>
 
 function fileIn(files: readonly UploadedFile[]): UploadedFile {
   const named = files.filter(({ field }) => field === 'file');
-  if (named.length === 0) throw missingField('file', 'must be a file in a multipart form');
-  if (named.length > 1) throw invalidField('file', 'must be given once');
+  if (named.length === 0) throw missing('file', 'must be a file in a multipart form');
+  if (named.length > 1) throw invalid('file', 'must be given once');
   return named[0]!;
 }
 

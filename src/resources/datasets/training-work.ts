@@ -7,26 +7,27 @@ import type { RunningJob } from '#store/job';
 import { Postponed } from '#store/job-pauses';
 import type { EmbeddingCache, EmbedText } from './search/types.ts';
 
-/** Those for whom jobs work. */
-export interface JobOwners {
+/** The rights of those for whom jobs run: they may lose them while one does. */
+export interface JobRights {
   /** Whose key it is, as it is now. @throws Fault `unauthenticated` for one that is not good any more */
   readonly callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => Promise<Caller>;
   /** Cuts the work when key or user is no more. @returns to be called when it is over */
   readonly watch: (ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }) => () => void;
 }
 
-/**
- * Does the work of a job for somebody: it ends when they, or their key, are no more.
- * @param failed called with what ended it, unless the job goes on elsewhere
- */
-export async function workedFor<Result>(
-  { watch }: Pick<JobOwners, 'watch'>,
-  { who, job }: { readonly who: Pick<Caller, 'userId' | 'keyId'>; readonly job: RunningJob },
-  work: (signal: AbortSignal) => Promise<Result>,
-  failed: (reason: unknown) => Promise<void>,
-): Promise<Result> {
+export interface WorkedFor<Result> extends Pick<JobRights, 'watch'> {
+  /** Absent: the user was removed before, and `work` finds that out. */
+  readonly who?: Pick<Caller, 'userId' | 'keyId'> | undefined;
+  readonly job: RunningJob;
+  readonly work: (signal: AbortSignal) => Promise<Result>;
+  /** Called with the reason, unless another process takes the job up. */
+  readonly failed: (reason: unknown) => Promise<void>;
+}
+
+/** Runs a job on behalf of a user; aborted when the user or key is removed. */
+export async function workedFor<Result>({ watch, who, job, work, failed }: WorkedFor<Result>): Promise<Result> {
   const over = new AbortController();
-  const unwatch = watch({ caller: who, cut: (reason) => over.abort(reason) });
+  const unwatch = who && watch({ caller: who, cut: (reason) => over.abort(reason) });
   try {
     return await work(AbortSignal.any([job.signal, over.signal]));
   } catch (error) {
@@ -34,12 +35,12 @@ export async function workedFor<Result>(
     if (!job.signal.aborted || job.signal.reason instanceof Cancelled) await failed(reason);
     throw reason;
   } finally {
-    unwatch();
+    unwatch?.();
   }
 }
 
 /** The fault that ended a job. @throws Postponed where a limit per minute is reached */
-export function endingFault(reason: unknown): Fault {
+export function faultOrPostponed(reason: unknown): Fault {
   const fault = faultOf(reason);
   if (fault.code === 'rate-limited') throw new Postponed(fault.details.retryAfter ?? 1);
   return fault;

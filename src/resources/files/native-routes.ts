@@ -1,9 +1,8 @@
 import { type Static, Type } from 'typebox';
 import type { ConvertDocument, DocumentText } from '#core/document';
-import { Fault } from '#core/fault';
+import { Fault, missing } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
-import { missingField } from '../invalid-field.ts';
 
 const Asked = Type.Object({
   file: Type.Optional(
@@ -39,7 +38,7 @@ export function fileRoutes({ convert }: { readonly convert: ConvertDocument }): 
       output: Answer,
       async answer({ input: { strategy = 'auto', special_csv: records = false }, files: sent, caller, signal }) {
         const files = sent.filter(({ field }) => field === 'file');
-        if (files.length === 0) throw missingField('file', 'is missing: send it as a file of a form (multipart/form-data)');
+        if (files.length === 0) throw missing('file', 'is missing: send it as a file of a form (multipart/form-data)');
         const converted: Converted[] = [];
         let bytes = 0;
         for (const file of files) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/crypto/ids';
 import type { Store } from '#store/open';
-import { firstOf, untilNone } from '#store/pieces';
+import { firstOf, repeatUntilFewer } from '#store/pieces';
 import { secondsAhead } from '#store/database-clock';
 import type { Keyed } from './key.ts';
 
@@ -105,7 +105,7 @@ export function openClaims(store: Store, boot: string): Claims {
 
     purge() {
       const some = sql`select ctid as place, bytes from idempotency where expires_at <= now() limit ${purgeRows} for update skip locked`;
-      return untilNone(sql`delete from idempotency where ctid = any(array(${firstOf(some)}))`, db, 1);
+      return repeatUntilFewer(sql`delete from idempotency where ctid = any(array(${firstOf(some)}))`, db, 1);
     },
 
     async freeAll() {

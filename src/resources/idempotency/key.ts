@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Caller } from '#core/context';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 /** A request that is to be answered once. */
 export interface Keyed {
@@ -25,7 +25,7 @@ export interface Request {
 
 /** @param pepper 32 bytes, the same on every machine. @throws Fault `invalid` for a key that is not 1 to 255 visible characters of ASCII */
 export function keyed({ caller, key, method, url, choices, body }: Request, pepper: Buffer): Keyed {
-  if (!/^[!-~]{1,255}$/.test(key)) throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters without spaces');
+  if (!/^[!-~]{1,255}$/.test(key)) throw invalid('Idempotency-Key', 'must be 1 to 255 visible ASCII characters without spaces');
   return {
     userId: caller.userId,
     name: createHmac('sha256', pepper).update(`key ${key}`).digest(),

@@ -4,7 +4,7 @@ import { networkOf } from '#kit/net/client-network';
 import { batched } from '#store/batch';
 import type { Store } from '#store/open';
 import { repeated } from '#kit/async/repeated';
-import { untilNone } from '#store/pieces';
+import { repeatUntilFewer } from '#store/pieces';
 
 /** A request for a token, a sign-in or a sign-up. */
 export interface Attempt {
@@ -148,5 +148,5 @@ async function insert({ db }: Store, some: readonly Attempt[]): Promise<void> {
 /** What is nobody's is there to count the failures of a minute. */
 async function tidy({ db }: Store, months: number): Promise<void> {
   for (const old of [sql`user_id is null and at < now() - interval '2 minutes'`, sql`at < now() - make_interval(months => ${months})`])
-    await untilNone(sql`delete from login where id in (select id from login where ${old} order by at limit ${pieceRows})`, db, pieceRows);
+    await repeatUntilFewer(sql`delete from login where id in (select id from login where ${old} order by at limit ${pieceRows})`, db, pieceRows);
 }

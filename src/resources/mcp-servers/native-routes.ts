@@ -7,7 +7,7 @@ import type { McpRoutesDeps } from './routes.ts';
 import { nativeFields, oauthOf, refuseStdio } from './shapes.ts';
 import { permittedUrl } from './policy.ts';
 import { mostServers, type McpServer, type ServerText } from './store.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const Text = Type.Object({ response: Type.String() });
@@ -45,7 +45,7 @@ const named = (server: McpServer) => ({
 /** The metadata must be JSON. @throws Fault `invalid` */
 function metadataIn(text: string | null | undefined): string | null {
   if (text === undefined || text === null || text === '') return null;
-  if (valueIn(text) === undefined) throw invalidField('metadata_json', 'must be JSON');
+  if (valueIn(text) === undefined) throw invalid('metadata_json', 'must be JSON');
   return text;
 }
 

@@ -1,8 +1,7 @@
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { isInner } from '#kit/net/public-addresses';
 import type { Program } from '#kit/mcp/child';
 import type { McpDefinition } from '#kit/mcp/definitions';
-import { invalidField } from '../invalid-field.ts';
 
 /** What the operator allows: the settings `mcp`. */
 export interface McpPolicy {
@@ -28,8 +27,8 @@ interface OperatorEntry {
  */
 export function permittedUrl(address: string, { mode, whitelist, allowed }: Pick<McpPolicy, 'mode' | 'whitelist' | 'allowed'>, field = 'url'): URL {
   const url = address.length > 2048 ? null : URL.parse(address);
-  if (!url || !/^https?:$/.test(url.protocol)) throw invalidField(field, 'must be an https address of at most 2048 characters');
-  if (url.username || url.password || url.hash) throw invalidField(field, 'must have no user name, password or fragment');
+  if (!url || !/^https?:$/.test(url.protocol)) throw invalid(field, 'must be an https address of at most 2048 characters');
+  if (url.username || url.password || url.hash) throw invalid(field, 'must have no user name, password or fragment');
   const isListed = whitelist.some((entry) => isSame(url, entry.url));
   if (mode === 'whitelist' && !isListed)
     throw new Fault('forbidden', `${field} must be one of the addresses of /server/list-mcp-whitelisted-servers: other MCP servers are not allowed here.`, {
@@ -37,7 +36,7 @@ export function permittedUrl(address: string, { mode, whitelist, allowed }: Pick
     });
   const isAllowed = allowed.some((origin) => URL.parse(origin)?.origin === url.origin);
   if ((url.protocol === 'http:' || isInner(url.hostname)) && !isListed && !isAllowed)
-    throw invalidField(field, 'must be a public https address, or one of an origin that the settings of the server list under outbound.allow');
+    throw invalid(field, 'must be a public https address, or one of an origin that the settings of the server list under outbound.allow');
   return url;
 }
 

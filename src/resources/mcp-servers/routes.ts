@@ -132,8 +132,8 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
       },
     }),
     nounRoute('POST', `${root}/:id/test`, {
-      numbersAsWritten: true,
       ...common,
+      numbersAsWritten: true,
       summary: 'Connects to an MCP server, and calls one of its tools if you name one. Nobody is asked for an approval: whoever writes the call approves it.',
       input: closed({ tool: Type.Optional(Type.String({ maxLength: 128 })), arguments: Type.Optional(Type.Object({})) }),
       inputMayBeLeftOut: true,

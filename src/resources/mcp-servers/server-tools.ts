@@ -1,4 +1,4 @@
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { objectIn } from '#kit/json/foreign';
 import type { JsonObject } from '#core/json';
 import { mayCall } from '#core/mcp-offers';
@@ -13,7 +13,6 @@ import { stateOf } from './shapes.ts';
 import type { McpServer, McpServerStore } from './store.ts';
 import { nameOf } from './tool-names.ts';
 import type { McpTools, ServerTool } from './tools.ts';
-import { invalidField } from '../invalid-field.ts';
 
 export interface ServerToolsDeps {
   readonly tools: McpTools;
@@ -33,7 +32,7 @@ export function serverTools({ tools, servers, policy, approved, met }: ServerToo
       if (wanted.isProviders || (wanted.url !== undefined && !entry)) return undefined;
       if (caller.scopes?.includes('mcp') === false)
         throw new Fault('forbidden', 'The tools of MCP servers need a key with the scope mcp.', { field, reason: 'scope' });
-      if (credential !== undefined) throw invalidField(`${field}.${credential}`, 'is not taken: add the server to your MCP servers, with its headers');
+      if (credential !== undefined) throw invalid(`${field}.${credential}`, 'is not taken: add the server to your MCP servers, with its headers');
       await met();
       const server = await oneOf(await servers.usable(caller), wanted, entry, servers);
       if (!server) throw new Fault('not-found', `${field}.server_label is the name or id of no MCP server of yours.`, { field: `${field}.server_label` });

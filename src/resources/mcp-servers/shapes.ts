@@ -4,7 +4,7 @@ import { valueIn } from '#kit/json/value-in';
 import { multiline } from '../text-fields.ts';
 import { permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpServer, ServerText } from './store.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 const nameRule = {
   minLength: 1,
@@ -51,18 +51,18 @@ export function textOf(given: Static<typeof ServerFields>, policy: McpPolicy): S
   const { name, type = '', description = '', headers, tools = null, approval = null } = given;
   refuseStdio(type, 'type');
   const names = Object.keys(headers ?? {});
-  if (names.length > mostHeaders) throw invalidField('headers', `must have at most ${mostHeaders} members`);
+  if (names.length > mostHeaders) throw invalid('headers', `must have at most ${mostHeaders} members`);
   for (const one of names)
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(one) || reserved.test(one))
-      throw invalidField('headers', `must not have a member ${JSON.stringify(one.slice(0, 100))}`);
+      throw invalid('headers', `must not have a member ${JSON.stringify(one.slice(0, 100))}`);
   const metadata = given.metadata === undefined || given.metadata === null ? null : JSON.stringify(given.metadata);
-  if (metadata !== null && metadata.length > 16_384) throw invalidField('metadata', 'must have at most 16 KB');
+  if (metadata !== null && metadata.length > 16_384) throw invalid('metadata', 'must have at most 16 KB');
   return { name, url: permittedUrl(given.url, policy).href, type, description, metadata, headers, tools, approval };
 }
 
 /** @throws Fault `invalid` for a program: those are the operator's alone */
 export function refuseStdio(type: string, field: string): void {
-  if (type.trim().toLowerCase() === 'stdio') throw invalidField(field, 'must not be stdio: programs are started only for the operator, from the settings');
+  if (type.trim().toLowerCase() === 'stdio') throw invalid(field, 'must not be stdio: programs are started only for the operator, from the settings');
 }
 
 export const ServerObject = Type.Object({

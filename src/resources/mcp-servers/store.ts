@@ -178,7 +178,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
     change: (reader, id, changed, by) =>
       store.transaction(async (inside) => {
         const { owner } = changeable(await one(reader, id, inside));
-        await sql`select from users where id = ${owner} for no key update`.execute(inside.db); // of two of one name one is refused
+        await sql`select from users where id = ${owner} for no key update`.execute(inside.db); // of two that take the same name at once, one is refused
         const before = changeable(await locked(reader, id, inside));
         const text = changed(before);
         await refuseTwice(inside, owner, text.name, id);

@@ -3,7 +3,7 @@ import { allows, levelOf, rightOf, type Reader } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownRows, type OwnRow, type OwnRows, type RowOf } from '../own-rows.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 export type OwnPersona = Persona & OwnRow;
 
@@ -93,7 +93,7 @@ const mostCiters = 20;
 /** Keeps which passages a prompt cites, by their addresses. What was cited before stays that of who wrote it: nobody gets at a passage by another's rights. */
 async function cite({ db }: Access, id: number, prompt: string, userId: number): Promise<void> {
   const passages = new Set(Array.from(prompt.matchAll(/\/server\/mine\/passages\/([1-9]\d{0,14})(?!\d)/g), ([, number]) => Number(number)));
-  if (passages.size > mostCited) throw invalidField('prompt', `must cite at most ${mostCited} passages`);
+  if (passages.size > mostCited) throw invalid('prompt', `must cite at most ${mostCited} passages`);
   const all = sql`${[...passages]}::bigint[]`;
   await sql`delete from persona_passage where persona_id = ${id} and not passage_id = any(${all})`.execute(db);
   await sql`

@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { closed } from '#http/schemas';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { optionalLimits, optionalStorage } from '../plan-limits.ts';
 import type { Plans } from './store.ts';
-import { invalidField } from '../invalid-field.ts';
 
 const residency = Type.Optional(
   Type.String({
@@ -44,7 +43,7 @@ export function planRoutes(plans: Plans, hasList: (name: string) => boolean): re
       async answer({ by, params: { name = '' }, input }) {
         if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name))
           throw new Fault('invalid', 'The name of a plan has at most 64 letters, digits, ".", "_" and "-".', { field: 'name' });
-        if (input.residency !== undefined && !hasList(input.residency)) throw invalidField('residency', 'must name a residency list of a provider');
+        if (input.residency !== undefined && !hasList(input.residency)) throw invalid('residency', 'must name a residency list of a provider');
         await plans.put(name, input, by);
         return { name, source: 'database', ...input };
       },

@@ -2,7 +2,7 @@ import type { Output } from '#core/call';
 import { isObject, type JsonObject } from '#core/json';
 import { valueIn } from '#kit/json/value-in';
 import type { Plugin } from './types.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 const text = (title: string, more: JsonObject = {}): JsonObject => ({ type: 'string', title, maxLength: 2_000_000, ...more });
 const short = (title: string, more: JsonObject = {}): JsonObject => ({ type: 'string', title, maxLength: 200, ...more });
@@ -145,6 +145,6 @@ export const page = { field: 'url', place: 'page', plugin: 'page-summary' } as c
 function schemaOutput({ schema }: Readonly<Record<string, unknown>>): Output {
   if (schema === undefined || schema === null || schema === '') return { type: 'json' };
   const found = typeof schema === 'string' ? valueIn(schema) : schema;
-  if (!isObject(found)) throw invalidField('plugin_values.schema', 'must be a JSON Schema: an object');
+  if (!isObject(found)) throw invalid('plugin_values.schema', 'must be a JSON Schema: an object');
   return { type: 'schema', schema: found as JsonObject, strict: true };
 }

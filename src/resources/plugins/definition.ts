@@ -2,9 +2,8 @@ import { Type, type Static } from 'typebox';
 import { checked } from '#kit/json/check';
 import { readLargeJson } from '#kit/json/large';
 import { BadJson } from '#kit/json/scan';
-import { Fault } from '#core/fault';
+import { Fault, invalid, missing } from '#core/fault';
 import type { Json, JsonObject } from '#core/json';
-import { invalidField, missingField } from '../invalid-field.ts';
 import { requireNamedFields, requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
 import { anyLine, lineField, multiline } from '../text-fields.ts';
 import { documentLimits, operationOf } from './openapi.ts';
@@ -94,8 +93,8 @@ export async function pluginOf(given: PluginFields, checks: PluginChecks): Promi
     ['request', 'http'],
     ['script', 'script'],
   ] as const) {
-    if (given.kind === kind && given[name] === undefined) throw missingField(name, `is required for the kind ${kind}`);
-    if (given.kind !== kind && given[name] !== undefined) throw invalidField(name, `is for the kind ${kind}`);
+    if (given.kind === kind && given[name] === undefined) throw missing(name, `is required for the kind ${kind}`);
+    if (given.kind !== kind && given[name] !== undefined) throw invalid(name, `is for the kind ${kind}`);
   }
   const { definition, fields: declared } = await definitionOf(given, checks);
   const fields = given.fields ?? declared ?? derived(definition);
@@ -110,7 +109,7 @@ async function definitionOf(
   { readDocument, allowed }: PluginChecks,
 ): Promise<{ readonly definition: Definition; readonly fields?: JsonObject }> {
   if (kind === 'prompt') {
-    if (placesIn(template!).secrets.length > 0) throw invalidField('template', 'must not name secrets: they never go to a model');
+    if (placesIn(template!).secrets.length > 0) throw invalid('template', 'must not name secrets: they never go to a model');
     return { definition: { kind, template: template! } };
   }
   if (kind === 'script') {
@@ -119,8 +118,8 @@ async function definitionOf(
   }
   const { openapi, operationId, method, url, query, headers, body, answer } = request!;
   if (openapi === undefined) return { definition: { kind, request: writtenRequest(request!, allowed) } };
-  if (!operationId) throw missingField('request.operationId', 'is required with openapi');
-  if (method ?? url ?? query ?? body) throw invalidField('request', 'has either openapi, or method, url, query and body');
+  if (!operationId) throw missing('request.operationId', 'is required with openapi');
+  if (method ?? url ?? query ?? body) throw invalid('request', 'has either openapi, or method, url, query and body');
   const address = typeof openapi === 'string' && !/^\s*\{/.test(openapi) ? openapi : undefined;
   const document = address === undefined ? (typeof openapi === 'string' ? await parsed(openapi) : openapi) : await readDocument(address);
   const found = operationOf(document, operationId, address);
@@ -133,34 +132,34 @@ const requestOf = checked(Request, ({ field, message }) => new Fault('invalid', 
 /** A request that is declared outside of a plugin, whose places are for these parameters. @throws Fault `invalid` naming the field */
 export function declaredRequest(given: JsonObject, parameters: JsonObject, allowed: readonly string[]): DeclaredRequest {
   const asked = requestOf(given);
-  if (asked.openapi !== undefined || asked.operationId !== undefined) throw invalidField('request', 'has method, url, query, headers, body and answer');
+  if (asked.openapi !== undefined || asked.operationId !== undefined) throw invalid('request', 'has method, url, query, headers, body and answer');
   const request = writtenRequest(asked, allowed);
   const known = propertiesOf(parameters);
   const unknown = placesIn(JSON.stringify(request)).fields.find((name) => !Object.hasOwn(known, name));
-  if (unknown !== undefined) throw invalidField('request', `has a place for ${unknown}, which the parameters must declare`);
+  if (unknown !== undefined) throw invalid('request', `has a place for ${unknown}, which the parameters must declare`);
   return request;
 }
 
 /** A request without a document. @throws Fault `invalid` naming the field */
 function writtenRequest({ method, url, query, headers, body, answer }: Static<typeof Request>, allowed: readonly string[]): DeclaredRequest {
-  if (!method) throw missingField('request.method');
-  if (!url) throw missingField('request.url');
+  if (!method) throw missing('request.method');
+  if (!url) throw missing('request.url');
   const optional = { ...(query ? { query } : {}), ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) };
   return checkedRequest({ method, url, ...optional, ...(answer === undefined ? {} : { answer }) }, allowed);
 }
 
 function checkedRequest(request: DeclaredRequest, allowed: readonly string[]): DeclaredRequest {
   const origin = /^https?:\/\/[^/?#\\]*/i.exec(request.url)?.[0] ?? '';
-  if (origin.includes('{')) throw invalidField('request.url', 'must have places for fields in its path alone');
-  if (/[?#]/.test(request.url)) throw invalidField('request.url', 'must have no query: that is request.query');
+  if (origin.includes('{')) throw invalid('request.url', 'must have places for fields in its path alone');
+  if (/[?#]/.test(request.url)) throw invalid('request.url', 'must have no query: that is request.query');
   const at = originOf(origin, 'request.url');
-  if (placesIn(request.url).secrets.length > 0) throw invalidField('request.url', 'must not name secrets: addresses are written into logs');
+  if (placesIn(request.url).secrets.length > 0) throw invalid('request.url', 'must not name secrets: addresses are written into logs');
   if (at.startsWith('http:') && placesIn(JSON.stringify(request)).secrets.length > 0 && !allowed.some((one) => URL.parse(one)?.origin === at))
-    throw invalidField('request.url', 'must be an https address where the request uses secrets');
+    throw invalid('request.url', 'must be an https address where the request uses secrets');
   for (const name of Object.keys(request.headers ?? {}))
-    if (!isHeader(name.toLowerCase())) throw invalidField(`request.headers.${name.slice(0, 100)}`, 'is not a header that a plugin sets');
-  if (request.method === 'GET' && request.body !== undefined) throw invalidField('request.body', 'is not sent with GET');
-  if (JSON.stringify(request).length > 100_000) throw invalidField('request', 'must have at most 100000 characters');
+    if (!isHeader(name.toLowerCase())) throw invalid(`request.headers.${name.slice(0, 100)}`, 'is not a header that a plugin sets');
+  if (request.method === 'GET' && request.body !== undefined) throw invalid('request.body', 'is not sent with GET');
+  if (JSON.stringify(request).length > 100_000) throw invalid('request', 'must have at most 100000 characters');
   return request;
 }
 
@@ -168,7 +167,7 @@ function checkedRequest(request: DeclaredRequest, allowed: readonly string[]): D
 function originOf(text: string, field: string): string {
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.username !== '' || url.password !== '')
-    throw invalidField(field, 'must be an address that begins with https:// or http://, without credentials');
+    throw invalid(field, 'must be an address that begins with https:// or http://, without credentials');
   return url.origin;
 }
 
@@ -188,7 +187,7 @@ function checkFields(fields: JsonObject, definition: Definition): void {
   const properties = propertiesOf(fields);
   const unknown = places.find((name) => name !== 'file' && !Object.hasOwn(properties, name));
   if (unknown !== undefined)
-    throw invalidField('fields', `must declare ${unknown}, which ${definition.kind === 'prompt' ? 'the template' : 'the request'} has a place for`);
+    throw invalid('fields', `must declare ${unknown}, which ${definition.kind === 'prompt' ? 'the template' : 'the request'} has a place for`);
 }
 
 /** A description of an interface. @throws Fault `invalid` */
@@ -202,5 +201,5 @@ async function parsed(json: string): Promise<unknown> {
 
 /** The fault for a description that cannot be parsed. */
 export function unreadable(error: unknown): unknown {
-  return error instanceof BadJson ? invalidField('request.openapi', `is a document that cannot be read: ${error.message.slice(0, -1)}`) : error;
+  return error instanceof BadJson ? invalid('request.openapi', `is a document that cannot be read: ${error.message.slice(0, -1)}`) : error;
 }

@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
-import { Fault } from '#core/fault';
+import { Fault, invalid, missing } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { coerced } from '#http/coerce';
 import { parseForeign } from '#kit/json/foreign';
-import { parseAsWritten, writtenAs } from '#kit/json/numbers';
-import { invalidField, missingField } from '../invalid-field.ts';
+import { parseAsWritten, withNumbersOf } from '#kit/json/numbers';
 import type { Plugin } from './types.ts';
 
 /** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
@@ -25,10 +24,10 @@ const mostBytes = 4_000_000;
 
 /** The values of a plugin, with defaults. They are data, and read as nothing else. @throws Fault `invalid` naming the field */
 export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFile, owner, signal }: Valuing, keepsTo: KeepsTo): Promise<Values> {
-  if (!isObject(given)) throw invalidField('plugin_values', 'must be an object');
-  if (fields === undefined) return checkedSize(writtenAs(given, Object.fromEntries(Object.entries(given)) as Values));
+  if (!isObject(given)) throw invalid('plugin_values', 'must be an object');
+  if (fields === undefined) return checkedSize(withNumbersOf(given, Object.fromEntries(Object.entries(given)) as Values));
   const properties = propertiesOf(fields);
-  for (const name of Object.keys(given)) if (!Object.hasOwn(properties, name)) throw invalidField(`plugin_values.${name.slice(0, 100)}`, 'is not known');
+  for (const name of Object.keys(given)) if (!Object.hasOwn(properties, name)) throw invalid(`plugin_values.${name.slice(0, 100)}`, 'is not known');
   const values: Record<string, Json> = {};
   for (const [name, property] of Object.entries(properties)) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
@@ -37,10 +36,10 @@ export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFi
   }
   const text = hasFile || !fileMode || !Object.hasOwn(properties, 'text') ? [] : ['text'];
   const required = Array.isArray(fields['required']) ? fields['required'].filter((name) => typeof name === 'string') : [];
-  for (const name of [...required, ...text]) if (!Object.hasOwn(values, name) || values[name] === '') throw missingField(`plugin_values.${name}`);
+  for (const name of [...required, ...text]) if (!Object.hasOwn(values, name) || values[name] === '') throw missing(`plugin_values.${name}`);
   checkedSize(values);
   await check(fields, properties, values, (schema) => keepsTo(schema, { owner, signal }));
-  return writtenAs(given, values);
+  return withNumbersOf(given, values);
 }
 
 export const propertiesOf = (fields: JsonObject): Readonly<Record<string, JsonObject>> =>
@@ -59,9 +58,9 @@ async function check(
   const { required: _, ...rest } = fields;
   for (const [name, value] of Object.entries(values)) {
     const alone = { ...rest, properties: { [name]: properties[name]! } };
-    if (!(await test(alone)(JSON.stringify({ [name]: value })))) throw invalidField(`plugin_values.${name}`, `must be ${said(properties[name]!)}`);
+    if (!(await test(alone)(JSON.stringify({ [name]: value })))) throw invalid(`plugin_values.${name}`, `must be ${said(properties[name]!)}`);
   }
-  throw invalidField('plugin_values', 'does not keep to the fields of the plugin');
+  throw invalid('plugin_values', 'does not keep to the fields of the plugin');
 }
 
 /** The limits of a schema that are told, each with its number. */

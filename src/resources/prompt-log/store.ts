@@ -8,7 +8,7 @@ import type { Store } from '#store/open';
 import { requestsIn, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
 import { repeated } from '#kit/async/repeated';
-import { untilNone } from '#store/pieces';
+import { repeatUntilFewer } from '#store/pieces';
 
 /** The first characters of a prompt and of its answer. */
 export interface KeptText {
@@ -238,5 +238,5 @@ async function logged({ db }: Store, userId: number, { limit, before }: PromptsW
 
 function tidy({ db }: Store, days: number): Promise<void> {
   const some = sql`select ctid from prompt_log where at < now() - make_interval(days => ${days}) order by at limit ${pieceRows}`;
-  return untilNone(sql`delete from prompt_log where ctid = any(array(${some}))`, db, pieceRows);
+  return repeatUntilFewer(sql`delete from prompt_log where ctid = any(array(${some}))`, db, pieceRows);
 }

@@ -1,13 +1,12 @@
 import type { ConvertDocument } from '#core/document';
 import type { MediaPart } from '#core/conversation';
-import { Fault, noRoom } from '#core/fault';
+import { Fault, invalid, noRoom } from '#core/fault';
 import type { Context } from '#core/context';
 import type { CountTokens } from '#core/measure';
 import { imageTypeOf } from '#kit/documents/image-type';
 import type { UploadedFile } from '#http/uploads';
 import { bestParts } from './best-parts.ts';
 import type { AttachedText } from './material.ts';
-import { invalidField } from '../invalid-field.ts';
 
 export interface AttachedDeps {
   /** Absent: files are not read here. */
@@ -37,7 +36,7 @@ export async function attachedOf(
   { convert, countTokens }: AttachedDeps,
   { caller, signal, memory, progress }: Context,
 ): Promise<{ readonly files: readonly AttachedText[]; readonly media: readonly MediaPart[] }> {
-  if (files.length > mostFiles) throw invalidField('file', `must be given at most ${mostFiles} times`);
+  if (files.length > mostFiles) throw invalid('file', `must be given at most ${mostFiles} times`);
   const media: MediaPart[] = [];
   const texts: { readonly filename: string; readonly text: string }[] = [];
   let ofImages = 0;

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+
 /** Characters of a part. */
 const partCharacters = 1500;
 /** Characters that are read in one turn of the event loop. */

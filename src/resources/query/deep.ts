@@ -4,7 +4,7 @@ import { type GenerateCall, plainCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import { textIn, textTurn, type Turn } from '#core/conversation';
 import type { Events } from '#core/event';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { inBothVerbs } from '#core/generate';
 import { Conversation, unknownThing } from '#http/noun-route';
 import type { DeepQuestion, EarlierRun } from '../deep-question.ts';
@@ -19,14 +19,13 @@ import { inOwnCodes } from './preparing.ts';
 import { dateIn, timestamp } from './today.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
 import { ignoringWeb } from './web.ts';
-import { invalidField } from '../invalid-field.ts';
 
 /** A question that a run researches: it is begun, and the answer names it. @throws Fault `invalid` naming the field; `forbidden` for a key without the scope */
 export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: wholeMessage, output, streams }: Asked): Conversation {
   refuseUnresearched(fields, files.length > 0, output);
   refuseScope(caller);
   let turns = turnsOf(fields.message);
-  if (turns.at(-1)?.role !== 'user') throw invalidField('message', 'must end with a question');
+  if (turns.at(-1)?.role !== 'user') throw invalid('message', 'must end with a question');
   const persona = personaIn(fields.persona);
   const mcp = mcpFieldsIn(fields, caller);
   const where = lookedUpIn(fields);

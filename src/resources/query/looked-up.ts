@@ -7,7 +7,7 @@ import type { QueryDeps } from './deps.ts';
 import { questionFor } from './question.ts';
 import { foundOnWeb, type Live } from './web.ts';
 import type { Material } from './material.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 export interface LookedUp {
   readonly datasets: 'all' | readonly string[];
@@ -29,7 +29,7 @@ export function datasetsOf(given: string | readonly string[] | null | undefined)
   const names = (typeof given === 'string' ? datasetNamesIn(given) : (given ?? [])).map((name) => name.trim());
   if (names.some(namesAll)) return 'all';
   const chosen = [...new Set(names)].filter((name) => !namesNothing(name));
-  if (chosen.length > mostDatasets) throw invalidField('dataset', `must have at most ${mostDatasets} names; "all" means all that you may read`);
+  if (chosen.length > mostDatasets) throw invalid('dataset', `must have at most ${mostDatasets} names; "all" means all that you may read`);
   return chosen;
 }
 

@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { ignoringTools } from '#core/ignoring';
 import type { Caller, Context } from '#core/context';
 import type { ForeignTool, TakenCalls, Turn, WaitingCalls, WantedTool } from '#core/conversation';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
 import type { QueryFields } from './fields.ts';
-import { invalidField } from '../invalid-field.ts';
 
 /** Keeps calls of tools that wait for their user. */
 export interface WaitingTools {
@@ -61,7 +60,7 @@ function toolsOfServers(servers: object): Pick<McpFields, 'tools' | 'unknown'> {
   return { tools, unknown };
 }
 
-const wrong = () => invalidField('enabled_mcp_tools', 'must be a list of unique ids, or have a list of [tool, whether to ask] for each id of a server');
+const wrong = () => invalid('enabled_mcp_tools', 'must be a list of unique ids, or have a list of [tool, whether to ask] for each id of a server');
 
 /** The calls that were approved. @throws Fault `not-found` for those that do not wait */
 export async function takenCalls({ approved }: McpFields, turns: readonly Turn[], waiting: WaitingTools, { caller }: Context): Promise<TakenCalls> {

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
+import { Fault, missing } from '#core/fault';
 import { hasScope } from '#core/scopes';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
@@ -10,7 +10,6 @@ import { Completion, completionMembers, FollowUpFields, QueryFields } from './fi
 import { followUp } from './follow-up.ts';
 import { datasetsOf } from './looked-up.ts';
 import { askedOfPlugin, maybeTagged, taggedIn, type AskedOfPlugin } from './plugin.ts';
-import { missingField } from '../invalid-field.ts';
 
 const PluginFields = Type.Object({
   ...QueryFields.properties,
@@ -64,7 +63,7 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
         const { plugin_name: given, plugin, plugin_values: values, message, ...rest } = input;
         const tagged = message === undefined ? undefined : taggedIn(message);
         const name = given ?? plugin ?? tagged?.name;
-        if (!name) throw missingField('plugin_name');
+        if (!name) throw missing('plugin_name');
         const fields = { ...rest, message: message ?? noMessage };
         refuseLookingUp(caller, fields);
         if (message === undefined) return askedOfPlugin(deps, { caller, fields, name, values: values ?? {}, files, signal });
@@ -108,7 +107,7 @@ function refuseLookingUp(caller: Caller, { dataset }: Pick<QueryFields, 'dataset
 }
 
 function requireFile(files: readonly UploadedFile[]): void {
-  if (files.length === 0) throw missingField('file', 'is required: send a form with one or more files');
+  if (files.length === 0) throw missing('file', 'is required: send a form with one or more files');
 }
 
 /** What stands for the message of a question that a plugin makes. */

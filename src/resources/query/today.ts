@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/async/clock';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 /** Now, in ISO 8601 to the second. */
 export const timestamp = (clock: Clock): string => new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
@@ -11,6 +11,6 @@ export function dateIn(timeZone: string | undefined, clock: Clock): string {
     const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
     return `Today is ${format.format(clock.now())} (${zone}).`;
   } catch {
-    throw invalidField('timezone', 'must be the IANA name of a time zone, such as Europe/Paris');
+    throw invalid('timezone', 'must be the IANA name of a time zone, such as Europe/Paris');
   }
 }

@@ -1,5 +1,5 @@
 import type { Role, Tool, ToolChoice, Turn } from '#core/conversation';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 import type { QueryFields } from './fields.ts';
 
 /** Speakers, as clients name them. */
@@ -20,11 +20,11 @@ export function turnsOf(message: QueryFields['message']): readonly Turn[] {
   const turns = items.flatMap(({ user, message: text }, at): readonly Turn[] => {
     const name = user.toLowerCase();
     const role = Object.hasOwn(roles, name) ? roles[name] : undefined;
-    if (!role) throw invalidField(`message[${at}].user`, 'must be "me" or "gpt"');
+    if (!role) throw invalid(`message[${at}].user`, 'must be "me" or "gpt"');
     if (text.trim() === '') return [];
     return [{ role, parts: [{ type: 'text', text: role === 'model' ? text.trim() : text }] }];
   });
-  if (!turns.some(({ role }) => role === 'user')) throw invalidField('message', 'must have a question in it');
+  if (!turns.some(({ role }) => role === 'user')) throw invalid('message', 'must have a question in it');
   return turns;
 }
 
@@ -36,7 +36,7 @@ export const questionOf = (turns: readonly Turn[]): string => textOfTurn(turns.f
 export function toolsOf(given: QueryFields['tools']): readonly Tool[] {
   const names = new Set<string>();
   return (given ?? []).map(({ function: { name, description, parameters, strict } }, at) => {
-    if (names.has(name)) throw invalidField(`tools[${at}].function.name`, 'is that of another tool');
+    if (names.has(name)) throw invalid(`tools[${at}].function.name`, 'is that of another tool');
     names.add(name);
     return {
       type: 'function',
@@ -57,11 +57,11 @@ export function toolChoiceOf(
   if (given === undefined || given === null) return undefined;
   const hasTools = tools.length > 0 || hasServers;
   if (typeof given === 'string') {
-    if (given === 'required' && !hasTools) throw invalidField('tool_choice', 'is only allowed with tools');
+    if (given === 'required' && !hasTools) throw invalid('tool_choice', 'is only allowed with tools');
     return hasTools ? { type: given } : undefined;
   }
   const { name } = given.function;
   const isKnown = hasServers || tools.some((tool) => tool.type === 'function' && tool.name === name);
-  if (!isKnown) throw invalidField('tool_choice', 'names a tool that is not in tools');
+  if (!isKnown) throw invalid('tool_choice', 'names a tool that is not in tools');
   return { type: 'tool', name };
 }

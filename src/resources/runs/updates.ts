@@ -1,11 +1,11 @@
 import type { ToldEvent } from '#core/run';
 import type { Update } from '#http/noun-route';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 /** The number of the last event that the client has; 0: none. @throws Fault `invalid` */
 export function afterOf(lastEventId: string | undefined): number {
   if (lastEventId === undefined || lastEventId === '') return 0;
-  if (!/^\d{1,9}$/.test(lastEventId)) throw invalidField('Last-Event-ID', 'must be the id of an event of the run');
+  if (!/^\d{1,9}$/.test(lastEventId)) throw invalid('Last-Event-ID', 'must be the id of an event of the run');
   return Number(lastEventId);
 }
 

@@ -81,7 +81,7 @@ export function openSecrets({ store, seal, audit }: SecretStoreDeps): SecretStor
     change: (reader, id, text, by) =>
       store.transaction(async (inside) => {
         const { owner } = things.checkEditable(await things.one(reader, id, inside));
-        await sql`select from users where id = ${owner} for no key update`.execute(inside.db); // of two of one name one is refused
+        await sql`select from users where id = ${owner} for no key update`.execute(inside.db); // of two that take the same name at once, one is refused
         const before = await things.editable(reader, id, inside);
         await refuseTwice(inside, before.owner, text.name, id);
         const changed = await sql`

@@ -1,13 +1,12 @@
 import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { modelNamed, shownName, unknownModel, type KnownModels } from '#core/known-models';
 import type { Speak, SpeakCall } from '#core/speak';
 import { placesOf, type Model } from '#core/target';
 import { nounRoute, Speech, type NounRoute } from '#http/noun-route';
 import { nullable, optionalOrNull } from '#http/schemas';
 import { spokenText } from '#kit/text/spoken-text';
-import { invalidField } from '../invalid-field.ts';
 
 export interface SpeechDeps {
   readonly speak: Speak;
@@ -62,7 +61,7 @@ export function speechRoutes(deps: SpeechDeps): readonly NounRoute[] {
 
 function callOf({ text, voice, model, provider, language_code: language }: Static<typeof SpeechFields>, deps: SpeechDeps, caller: Caller): SpeakCall {
   const spoken = spokenText(text);
-  if (spoken === '') throw invalidField('text', 'must have words in it');
+  if (spoken === '') throw invalid('text', 'must have words in it');
   const chosen = chosenModel(model ?? '', provider ?? '', deps.models(caller), deps.defaultSpeech());
   const voices = placesOf(chosen.targets).map((target) => target.voices);
   const isKnown = voices.some((names) => names === undefined || names.includes(voice ?? ''));

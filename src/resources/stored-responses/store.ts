@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/async/clock';
 import type { Sealer } from '#kit/crypto/sealing';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import type { StoredEntry, StoredResponses } from '#core/stored-responses';
 import type { Access, Store } from '#store/open';
 import { batched } from '#store/batch';
@@ -9,7 +9,6 @@ import { copies, EntryTable, type Link, type SerializedEntry } from './entry-tab
 import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
 import { isStorable } from './storable-id.ts';
-import { invalidField } from '../invalid-field.ts';
 
 /** What is kept, as this folder uses it: within transactions of its own too. */
 export interface ResponseStore<Body> extends StoredResponses<Body> {
@@ -92,7 +91,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       const links = previousId === undefined ? [] : await table.links(userId, previousId, mostItems, db);
       const bytes = bytesOf(links) + Buffer.byteLength(JSON.stringify(body));
       if (links.length < mostItems && itemsOf(links) + items <= mostItems && bytes <= mostBytes) return;
-      throw invalidField(field, `would make this longer than ${mostItems} items or 32 MiB: begin a new conversation`);
+      throw invalid(field, `would make this longer than ${mostItems} items or 32 MiB: begin a new conversation`);
     },
 
     async chain(userId, id, field, memory, isRead) {

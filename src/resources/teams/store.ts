@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import type { Actor } from '#core/audit';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import type { LimitedTeam, Plan } from '#core/plan';
 import { notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
@@ -12,7 +12,6 @@ import { areNone } from '../callers.ts';
 import type { LimitsChange } from '../plan-limits.ts';
 import type { PlanNames } from '../plan-names.ts';
 import { shownColumns, type ApiKey } from '../api-key.ts';
-import { invalidField } from '../invalid-field.ts';
 
 export interface Team {
   readonly id: number;
@@ -169,7 +168,7 @@ async function setUsers({ db }: Access, which: 'members' | 'admins', id: number,
     select id from users where id = any(${users}::bigint[]) and removed_at is null order by id for key share`.execute(db);
   const known = new Set(rows.map((row) => row.id));
   const at = users.findIndex((user) => !known.has(user));
-  if (at >= 0) throw invalidField(`${which}[${at}]`, `must be the id of a user: there is no user ${users[at]}`);
+  if (at >= 0) throw invalid(`${which}[${at}]`, `must be the id of a user: there is no user ${users[at]}`);
   const table = sql.table(`team_${which}`);
   await sql`delete from ${table} where team_id = ${id} and user_id <> all(${users}::bigint[])`.execute(db);
   await sql`insert into ${table} (team_id, user_id) select ${id}, unnest(${[...known]}::bigint[]) on conflict do nothing`.execute(db);
@@ -183,7 +182,7 @@ export async function usersNamed({ db }: Access, named: readonly (number | strin
   const ids = new Map(rows.map(({ id, email }) => [email, id]));
   return named.map((one, at) => {
     const id = typeof one === 'number' ? one : ids.get(one.toLowerCase());
-    if (id === undefined) throw invalidField(`${field}[${at}]`, 'must be the id or the e-mail address of a user');
+    if (id === undefined) throw invalid(`${field}[${at}]`, 'must be the id or the e-mail address of a user');
     return id;
   });
 }

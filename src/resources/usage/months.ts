@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { monthOf } from '#core/plan';
 import { SqlError } from '#store/sql-error';
 import type { Store } from '#store/open';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 /*
  * The usage tables have one partition per month. A partition is created separately and then attached, and it is dropped only if its lock is free at once:
@@ -21,7 +21,7 @@ export async function makeMonths(store: Store, months: readonly string[]): Promi
   const underway = making.get(store) ?? new Map<string, Promise<void>>();
   making.set(store, underway);
   for (const month of new Set(months)) {
-    if (!monthForm.test(month)) throw invalidField('at', 'must be an instant of the years 1970 to 9999');
+    if (!monthForm.test(month)) throw invalid('at', 'must be an instant of the years 1970 to 9999');
     const made = underway.get(month) ?? makeMonth(store, month).finally(() => underway.delete(month));
     underway.set(month, made);
     await made;

@@ -13,7 +13,7 @@ import { inPages, itemsOf, report } from './reports.ts';
 import { groups, isGroup, type Group } from './groups.ts';
 import { unknownZone, type Sums } from './sums.ts';
 import { timeZoneOf } from './time-zone.ts';
-import { invalidField } from '../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 /** What is read of usage and of the request log. */
 export type UsageReading = Sums & Logs;
@@ -244,8 +244,8 @@ async function monthOr({ from, to }: { readonly from?: string | undefined; reado
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
   const begin = from === undefined ? Date.UTC(year, month) : instantIn('from', from);
   const end = to === undefined ? Math.max(Date.UTC(year, month + 1), begin) : instantIn('to', to);
-  if (end < begin && from === undefined) throw invalidField('from', 'is needed with a to before this month, where it begins without one');
-  if (end < begin) throw invalidField('to', 'must not be before from');
+  if (end < begin && from === undefined) throw invalid('from', 'is needed with a to before this month, where it begins without one');
+  if (end < begin) throw invalid('to', 'must not be before from');
   return { from: begin, to: end };
 }
 
@@ -257,7 +257,7 @@ function filterOf({ userId: user, keyId, team, model, app, face, provider, regio
 
 function tagIn(text: string): { readonly name: string; readonly value: string } {
   const at = text.indexOf(':');
-  if (at < 1) throw invalidField('tag', 'must be NAME:VALUE, such as project:alpha');
+  if (at < 1) throw invalid('tag', 'must be NAME:VALUE, such as project:alpha');
   return { name: text.slice(0, at), value: text.slice(at + 1) };
 }
 
@@ -267,7 +267,7 @@ function groupsIn(text: string): readonly Group[] {
   const words = text.split(',').map((word) => word.trim());
   const given = words.length === 1 && words[0] === '' ? [] : words;
   return [...new Set(given)].map((word) => {
-    if (!isGroup(word)) throw invalidField('groupBy', `must be words out of ${groups.join(', ')} and tag:NAME, with commas between them`);
+    if (!isGroup(word)) throw invalid('groupBy', `must be words out of ${groups.join(', ')} and tag:NAME, with commas between them`);
     return word;
   });
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql, type RawBuilder } from 'kysely';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { monthOf } from '#core/plan';
 import { SqlError } from '#store/sql-error';
 import type { Store } from '#store/open';
@@ -8,7 +8,6 @@ import { conditionsOf, needsRows, type UsageFilter } from './filters.ts';
 import { isTag, type Group } from './groups.ts';
 import { hasWholeHours } from './time-zone.ts';
 import { arrays, quantiles, quantilesReader, texts, type TimesForm } from './times.ts';
-import { invalidField } from '../invalid-field.ts';
 
 /**
  * The usage of one group, with its value of each dimension: `user` and `key` as IDs, `team` as an ID or null, `day` as `2026-11-21`, `hour` as
@@ -124,7 +123,7 @@ const nothing: UsageItem = {
   totalP95Ms: null,
 };
 
-export const unknownZone = () => invalidField('tz', 'must be the IANA name of a time zone such as Europe/Berlin');
+export const unknownZone = () => invalid('tz', 'must be the IANA name of a time zone such as Europe/Berlin');
 
 /** Whether sums of whole days, UTC, can take the place of those of their hours. */
 const takesDays = ({ groupBy, tz = 'UTC' }: UsageWanted): boolean => !groupBy.includes('hour') && (tz === 'UTC' || !groupBy.includes('day'));

@@ -7,7 +7,7 @@ import type { StoreLog } from '#store/log';
 import { databaseNow } from '#store/database-clock';
 import { openHolders } from './holders.ts';
 import type { Database, Store } from '#store/open';
-import { untilNone } from '#store/pieces';
+import { repeatUntilFewer } from '#store/pieces';
 import { dropMonthsBefore, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -140,7 +140,7 @@ async function prune({ db }: Store, months: number): Promise<void> {
 
 function pruned(db: Database, name: string, isOld: RawBuilder<unknown>): Promise<void> {
   const table = sql.table(name);
-  return untilNone(sql`delete from ${table} where ctid = any(array(select ctid from ${table} where ${isOld} limit ${pruneSize}))`, db, pruneSize);
+  return repeatUntilFewer(sql`delete from ${table} where ctid = any(array(select ctid from ${table} where ${isOld} limit ${pruneSize}))`, db, pruneSize);
 }
 
 function monthBefore(milliseconds: number, months: number): string {

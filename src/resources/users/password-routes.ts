@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Fault } from '#core/fault';
+import { Fault, missing } from '#core/fault';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed } from '#http/schemas';
 import type { Audit } from '#store/auditing';
@@ -7,7 +7,6 @@ import type { Store } from '#store/open';
 import { newPassword } from '../text-fields.ts';
 import type { Passwords } from '../passwords.ts';
 import { openUsers } from './store.ts';
-import { missingField } from '../invalid-field.ts';
 
 export interface PasswordRoutesDeps {
   readonly store: Store;
@@ -49,6 +48,6 @@ export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRou
 }
 
 async function requireOld(old: string | undefined, isRight: (given: string) => Promise<boolean>): Promise<void> {
-  if (old === undefined) throw missingField('old', 'is missing: it is the password that you have now');
+  if (old === undefined) throw missing('old', 'is missing: it is the password that you have now');
   if (!(await isRight(old))) throw new Fault('forbidden', 'old is not your password.', { field: 'old' });
 }

@@ -6,7 +6,7 @@ import { sealedJson, openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 import { repeated } from '#kit/async/repeated';
 import type { GivenAnswer } from '../given-answer.ts';
-import { untilNone } from '#store/pieces';
+import { repeatUntilFewer } from '#store/pieces';
 
 /** A vote against an answer. Its texts are null where they were not kept. */
 export interface Vote extends Omit<GivenAnswer, 'message' | 'answer'> {
@@ -112,5 +112,5 @@ async function tidy({ db }: Store, days: number): Promise<void> {
     sql`voted_at is null and ${old}`,
     sql`voted_at is null and id < (select id from given_answer as newer where newer.user_id = given_answer.user_id order by id desc offset ${mostUnvoted} limit 1)`,
   ])
-    await untilNone(sql`delete from given_answer where id in (select id from given_answer where ${unvoted} limit ${pieceRows})`, db, pieceRows);
+    await repeatUntilFewer(sql`delete from given_answer where id in (select id from given_answer where ${unvoted} limit ${pieceRows})`, db, pieceRows);
 }

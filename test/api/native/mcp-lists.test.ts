@@ -117,7 +117,9 @@ test('headers of an MCP server that is moved while a list is made do not go to i
   let isMade = false;
   const list = ada.ask('GET', '/server/list-mcp-tools').finally(() => (isMade = true)); // on a slow machine without any tools
   await expect.poll(() => isMade || slow.asked.filter(({ method }) => method === 'tools/list').length === 8).toBe(true);
-  await ada.ask('PUT', `${root}/${String(id)}`, { ...last, url: slow.url, headers: { 'x-token': 'for the new address' } });
+  const change = { ...last, url: slow.url, headers: { 'x-token': 'for the new address' } };
+  expect((await ada.ask('PUT', `${root}/${String(id)}`, change)).status).toBe(200);
+  expect(isMade).toBe(false);
   goOn();
   expect((await list).status).toBe(200);
   expect(JSON.stringify(former.asked)).not.toContain('for the new address');

@@ -1,6 +1,7 @@
 import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#core/conversation';
 import { rest, type Extra, type Json, type JsonObject } from '#core/json';
-import { bounded, invalid, isGiven, missing, nested } from '../../shared/read-fields.ts';
+import { invalid, missing } from '#core/fault';
+import { bounded, isGiven, nested } from '../../shared/read-fields.ts';
 import { mediaOfAudio, mediaOfFile, mediaOfImage } from './media.ts';
 import { carriedAs, dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
 

@@ -1,6 +1,7 @@
 import type { ForeignTool, Tool, ToolChoice } from '#core/conversation';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
-import { bounded, invalid, isGiven, missing, nested } from '../../shared/read-fields.ts';
+import { invalid, missing } from '#core/fault';
+import { bounded, isGiven, nested } from '../../shared/read-fields.ts';
 import { termsOf } from '../../shared/web-search.ts';
 import { carriedAs, dialect, type ChatRequest, type ChatTool } from './wire.ts';
 

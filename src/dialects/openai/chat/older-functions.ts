@@ -3,7 +3,8 @@ import type { FunctionTool, Part, ToolChoice, Turn } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import { own, rest, type Json, type JsonObject } from '#core/json';
 import type { Fitted } from '../../shared/fitting.ts';
-import { bounded, invalid, isGiven } from '../../shared/read-fields.ts';
+import { invalid } from '#core/fault';
+import { bounded, isGiven } from '../../shared/read-fields.ts';
 import { carriedAs, dialect, type ChatRequest } from './wire.ts';
 
 /**

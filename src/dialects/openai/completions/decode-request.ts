@@ -1,6 +1,7 @@
 import { checked } from '#kit/json/check';
 import type { JsonObject } from '#core/json';
-import { invalid, bodyFault } from '../../shared/read-fields.ts';
+import { invalid } from '#core/fault';
+import { bodyFault } from '../../shared/read-fields.ts';
 import { decodeRequest as decodeChat } from '../chat/decode-request.ts';
 import { CompletionRequest } from './wire.ts';
 

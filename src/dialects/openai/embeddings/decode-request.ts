@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { checked } from '#kit/json/check';
 import { unknownMembers, type EmbedCall } from '#core/embed';
-import { bodyFault, invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { invalid, missing } from '#core/fault';
+import { bodyFault, isGiven } from '../../shared/read-fields.ts';
 import { EmbeddingRequest, mostInputs, mostTokenIds } from './wire.ts';
 
 /** `input` is checked by hand: it may have a million items, and a union of its four forms would give no clear message. */

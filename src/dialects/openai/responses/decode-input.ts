@@ -1,7 +1,7 @@
 import { textTurn, type MediaPart, type Part, type RefusalPart, type SearchPart, type TextPart, type Turn } from '#core/conversation';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import { allMembers, rest, type Extra, type JsonObject } from '#core/json';
-import { bounded, invalid } from '../../shared/read-fields.ts';
+import { bounded } from '../../shared/read-fields.ts';
 import { itemNote } from '../../shared/lone-items.ts';
 import { itemPlace } from './encode-items.ts';
 import { mediaOf } from './media.ts';

@@ -9,7 +9,8 @@ import {
   type WebSearch,
 } from '#core/conversation';
 import { isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
-import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { invalid, missing } from '#core/fault';
+import { bounded, isGiven } from '../../shared/read-fields.ts';
 import { toolsIn } from '../../shared/lone-items.ts';
 import { flatName } from '../../shared/tool-names.ts';
 import { termsOf } from '../../shared/web-search.ts';

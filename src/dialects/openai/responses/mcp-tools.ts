@@ -1,6 +1,7 @@
 import type { ToolsMeant, WantedServer } from '#core/conversation';
 import { isObject, type JsonObject } from '#core/json';
-import { invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { invalid, missing } from '#core/fault';
+import { isGiven } from '../../shared/read-fields.ts';
 
 /** A tool of the type `mcp`. https://developers.openai.com/api/docs/guides/tools-connectors-mcp @throws Fault `invalid` */
 export function wantedServer(tool: JsonObject, field: string): WantedServer {

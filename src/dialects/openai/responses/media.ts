@@ -1,6 +1,7 @@
 import type { ForeignPart, MediaPart } from '#core/conversation';
 import { own, rest, type Json, type JsonObject } from '#core/json';
-import { audioFormat, audioType, contentAt, isGiven, mediaAt, missing } from '../../shared/read-fields.ts';
+import { missing } from '#core/fault';
+import { audioFormat, audioType, contentAt, isGiven, mediaAt } from '../../shared/read-fields.ts';
 import { fileNameFor, typed } from '../file-name.ts';
 import { isOrHasAddress } from '../foreign-address.ts';
 import { carriedAs, dialect, type WireContentPart } from './wire.ts';

@@ -2,7 +2,7 @@ import { readTree, type Tree } from './pattern-tree.ts';
 
 /**
  * The regular expressions of JSON schemas, with a matcher of our own: a JavaScript expression may take years for a short text (`(a+)+$`), this one takes states
- * × characters, and for each lookahead or lookbehind once more states × characters at each character. Supported: literals, classes, `\d \w \s` and their
+ * × characters, for each lookbehind that once more, and for each lookahead that at each character. Supported: literals, classes, `\d \w \s` and their
  * opposites, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^`, `$`, `\b`, `\B`, lookahead and lookbehind. Not supported: backreferences.
  */
 export interface Pattern {
@@ -32,7 +32,7 @@ export function readPattern(source: string, work: Spending = upTo(100_000)): Pat
   if (!work.spend(program.length / 4)) return undefined;
   const search = new Search(program);
   return {
-    matches: (text, spending = upTo(100_000)) => search.finds(text, spending),
+    matches: (text, spending = upTo(100_000)) => search.finds({ text, work: spending, behind: new Map() }),
     sample: (extra, variant, spending = upTo(20_000)) => sample(tree, extra, variant, spending),
   };
 }
@@ -112,11 +112,22 @@ function compile(tree: Tree, program: State[], steps: Steps): boolean {
   }
 }
 
-/** Where in a text a match has to lie: one that begins at `from` if `isAnchored`, else anywhere behind it, and ends at `end`, else anywhere. */
-interface Place {
-  readonly from: number;
+/** The reading of one text. */
+interface Reading {
+  readonly text: string;
+  readonly work: Spending;
+  /** How far the ends of the matches of each lookbehind are known. */
+  readonly behind: Map<Search, Walk>;
+}
+
+interface Walk {
+  at: number;
+  live: number[];
+  next: number[];
+  /** Matches begin where the walk does, and nowhere else. */
   readonly isAnchored: boolean;
-  readonly end?: number;
+  /** Where matches end: the walk goes on behind the first. */
+  readonly ends?: Set<number>;
 }
 
 /** Simulates all states at once, one character at a time. */
@@ -131,52 +142,66 @@ class Search {
     this.#reached = new Float64Array(program.length);
   }
 
-  /** A match may start anywhere. */
-  finds(text: string, work: Spending): boolean {
-    return this.#findsIn(text, work, { from: 0, isAnchored: false });
+  /** A match may begin anywhere. */
+  finds(reading: Reading): boolean {
+    return this.#findsOn({ at: 0, live: [], next: [], isAnchored: false }, reading);
   }
 
-  findsFrom(text: string, from: number, work: Spending): boolean {
-    return this.#findsIn(text, work, { from, isAnchored: true });
+  findsFrom(from: number, reading: Reading): boolean {
+    return this.#findsOn({ at: from, live: [0], next: [], isAnchored: true }, reading);
   }
 
-  findsUpTo(text: string, end: number, work: Spending): boolean {
-    return this.#findsIn(text, work, { from: 0, isAnchored: false, end });
+  /** Whether a match that may begin anywhere ends at `end`. The text is read once for all ends. */
+  findsUpTo(end: number, reading: Reading): boolean {
+    const known = reading.behind.get(this);
+    const walk = known ?? { at: 0, live: [], next: [], isAnchored: false, ends: new Set() };
+    if (!known) reading.behind.set(this, walk);
+    while (walk.at <= end && this.#step(walk, reading) === 'on');
+    return walk.ends!.has(end);
   }
 
-  #findsIn(text: string, work: Spending, { from, isAnchored, end }: Place): boolean {
-    let live: number[] = [0];
-    let next: number[] = [];
-    for (let at = from; at <= (end ?? text.length);) {
-      const point = at < text.length ? String.fromCodePoint(text.codePointAt(at)!) : '';
-      this.#turn++;
-      if (!isAnchored) live.push(0);
-      let steps = 1;
-      while (live.length > 0) {
-        const index = live.pop()!;
-        if (this.#reached[index] === this.#turn) continue;
-        this.#reached[index] = this.#turn;
-        const state = this.#program[index]!;
-        steps++;
-        if (state.type === 'match') {
-          if (end === undefined || at === end) return work.spend(0);
-        } else if (state.type === 'fork') live.push(state.a, state.b);
-        else if (state.type === 'one') {
-          steps += state.weight;
-          if (point !== '' && state.is(point)) next.push(index + 1);
-        } else if (holds(state, text, at, work)) live.push(index + 1);
-      }
-      if (!work.spend(steps / 16)) return false;
-      if (isAnchored && next.length === 0) return false;
-      [live, next] = [next, live];
-      at += point.length || 1;
+  #findsOn(walk: Walk, reading: Reading): boolean {
+    let state: ReturnType<Search['#step']>;
+    do state = this.#step(walk, reading);
+    while (state === 'on');
+    return state === 'found' && reading.work.spend(0);
+  }
+
+  /** Reads one character. */
+  #step(walk: Walk, reading: Reading): 'on' | 'found' | 'over' {
+    const { at, live, next, isAnchored, ends } = walk;
+    const { text, work } = reading;
+    if (at > text.length) return 'over';
+    const point = at < text.length ? String.fromCodePoint(text.codePointAt(at)!) : '';
+    this.#turn++;
+    if (!isAnchored) live.push(0);
+    let steps = 1;
+    while (live.length > 0) {
+      const index = live.pop()!;
+      if (this.#reached[index] === this.#turn) continue;
+      this.#reached[index] = this.#turn;
+      const state = this.#program[index]!;
+      steps++;
+      if (state.type === 'match') {
+        if (!ends) return 'found';
+        ends.add(at);
+      } else if (state.type === 'fork') live.push(state.a, state.b);
+      else if (state.type === 'one') {
+        steps += state.weight;
+        if (point !== '' && state.is(point)) next.push(index + 1);
+      } else if (holds(state, at, reading)) live.push(index + 1);
     }
-    return false;
+    if (!work.spend(steps / 16) || (isAnchored && next.length === 0)) return 'over';
+    walk.live = next;
+    walk.next = live;
+    walk.at += point.length || 1;
+    return 'on';
   }
 }
 
 /** Whether a state that matches no character holds at a place. */
-function holds(state: Exclude<State, { readonly type: 'one' | 'fork' | 'match' }>, text: string, at: number, work: Spending): boolean {
+function holds(state: Exclude<State, { readonly type: 'one' | 'fork' | 'match' }>, at: number, reading: Reading): boolean {
+  const { text } = reading;
   switch (state.type) {
     case 'start':
       return at === 0;
@@ -187,9 +212,9 @@ function holds(state: Exclude<State, { readonly type: 'one' | 'fork' | 'match' }
     case 'no-edge':
       return !isEdge(text, at);
     case 'ahead':
-      return state.of.findsFrom(text, at, work) !== state.isNegative;
+      return state.of.findsFrom(at, reading) !== state.isNegative;
     case 'behind':
-      return state.of.findsUpTo(text, at, work) !== state.isNegative;
+      return state.of.findsUpTo(at, reading) !== state.isNegative;
     default:
       return state satisfies never;
   }

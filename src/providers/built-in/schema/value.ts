@@ -191,7 +191,10 @@ class ValueMaker implements Making {
     }
     for (const name of required) if (!add(name)) return undefined;
     for (const name of declared) if (entries.size < fewest && !entries.has(name)) this.#optional(() => add(name));
-    for (let count = 1; entries.size < fewest && count <= fewest; count++) if (!add(this.#freeName(schema, count, position))) return undefined;
+    for (let count = 1; entries.size < fewest && count <= fewest + 16 && this.work.spend(); count++) {
+      const name = this.#freeName(schema, count, entries, position);
+      if (name !== undefined && !add(name)) return undefined;
+    }
     for (const name of entries.keys()) for (const other of this.#demandedBy(name, schema)) if (!entries.has(other) && !add(other)) return undefined; // those demand more
     return Object.fromEntries(entries);
   }
@@ -202,12 +205,14 @@ class ValueMaker implements Making {
     return this.work.spend(names.length / 8) ? names : [];
   }
 
-  /** The name of a member that the schema does not declare. */
-  #freeName({ propertyNames: names }: JsonObject, count: number, position: SchemaPosition): string {
-    const name = isObject(names)
-      ? this.make({ type: 'string', ...names }, { ...position, name: '', depth: position.depth + 1, variant: count - 1 })
-      : undefined;
-    return typeof name === 'string' ? name : `key${count}`;
+  /** The name of one more member: `key1`, else one made for the schema of names, which may always be the same one: then with a number. */
+  #freeName({ propertyNames }: JsonObject, count: number, taken: ReadonlyMap<string, Json>, position: SchemaPosition): string | undefined {
+    const names = isSchema(propertyNames) ? propertyNames : true;
+    const isFree = (name: string) => !taken.has(name) && this.is(names, name);
+    const usual = `key${count}`;
+    if (isFree(usual) || !isObject(names)) return usual;
+    const made = this.make({ type: 'string', ...names }, { ...position, name: '', depth: position.depth + 1, variant: count - 1 });
+    return typeof made === 'string' ? [made, `${made}${count}`].find(isFree) : undefined;
   }
 
   /** Whether the message mentions an optional member. */

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Store } from '#store/open';
 import type { EmbeddingCache, VectorModel } from './types.ts';
 import { bytesOf, floatsIn } from './vectors.ts';
-import { untilNone } from '#store/pieces';
+import { repeatUntilFewer } from '#store/pieces';
 
 const pieceRows = 2000;
 
@@ -32,7 +32,7 @@ export function openEmbeddingCache({ db }: Pick<Store, 'db'>): EmbeddingCache {
     },
     sweep(days) {
       const some = sql`select ctid from embedding_cache where used_on < current_date - ${days}::int limit ${pieceRows}`;
-      return untilNone(sql`delete from embedding_cache where ctid = any(array(${some}))`, db, pieceRows);
+      return repeatUntilFewer(sql`delete from embedding_cache where ctid = any(array(${some}))`, db, pieceRows);
     },
   };
 }

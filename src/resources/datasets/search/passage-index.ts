@@ -8,7 +8,7 @@ import { byte, codeOf, partPassages } from './postings.ts';
 import { openVectorTables, tableName, type VectorTable, type VectorTables } from './vector-tables.ts';
 import { columnValue, unit } from './vectors.ts';
 import { configurationOf, wordsOf } from './words.ts';
-import { untilNone } from '#store/pieces';
+import { repeatUntilFewer } from '#store/pieces';
 
 const pieceRows = 5000;
 
@@ -54,7 +54,7 @@ export function openPassageIndex(store: Store, tables: VectorTables = openVector
           and not exists (select from datasets where id = ${datasetId} and deleted_at is null and (building_model = ${vectors.model}
             or (embedding_model = ${vectors.model} and coalesce(embedding_dimensions, ${vectors.dimensions}) = ${vectors.dimensions})))
         limit ${pieceRows}`;
-      await untilNone(sql`delete from ${tableName(table)} where passage_id = any(array(${some}))`, store.db, pieceRows);
+      await repeatUntilFewer(sql`delete from ${tableName(table)} where passage_id = any(array(${some}))`, store.db, pieceRows);
     },
     async reconcile() {
       const { rows } = await sql<{ id: number }>`
@@ -121,11 +121,11 @@ async function removeEdition(store: Store, tables: VectorTables, edition: number
   for (const table of await tables.all()) {
     const name = tableName(table);
     const some = sql`select passage_id from ${name} where edition_id = ${edition} limit ${pieceRows}`;
-    await untilNone(sql`delete from ${name} where passage_id = any(array(${some}))`, store.db, pieceRows);
+    await repeatUntilFewer(sql`delete from ${name} where passage_id = any(array(${some}))`, store.db, pieceRows);
   }
   for (const name of [sql.table('postings'), sql.table('passages')]) {
     const some = sql`select ctid from ${name} where edition_id = ${edition} limit ${pieceRows}`;
-    await untilNone(sql`delete from ${name} where ctid = any(array(${some}))`, store.db, pieceRows);
+    await repeatUntilFewer(sql`delete from ${name} where ctid = any(array(${some}))`, store.db, pieceRows);
   }
   await sql`delete from editions where id = ${edition} and not exists (select from passages where edition_id = ${edition})`.execute(store.db);
 }

@@ -4,7 +4,7 @@ import { requestId } from '#kit/crypto/ids';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { nullable } from '#http/schemas';
 import { datasetNamesIn, namesAll, namesNothing } from '../../dataset-names.ts';
-import { invalidField } from '../../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 const rank = nullable(Type.Integer({ minimum: 1 }), { description: 'From 1; null where that channel did not find it or did not run.' });
 
@@ -87,6 +87,6 @@ const mostNames = 1000;
 function namesIn(given: string | readonly string[]): 'all' | readonly string[] {
   const names = (typeof given === 'string' ? datasetNamesIn(given) : given).map((name) => name.trim()).filter((name) => name !== '');
   if (names.some(namesAll)) return 'all';
-  if (names.length === 0 || names.length > mostNames) throw invalidField('dataset', `must have 1 to ${mostNames} names; "all" means all that you may read`);
+  if (names.length === 0 || names.length > mostNames) throw invalid('dataset', `must have 1 to ${mostNames} names; "all" means all that you may read`);
   return names.filter((name) => !namesNothing(name));
 }

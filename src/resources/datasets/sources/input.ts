@@ -2,14 +2,13 @@ import { isAbsolute, normalize } from 'node:path';
 import { Type, type Static } from 'typebox';
 import { closed, optionalOrNull } from '#http/schemas';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
+import { Fault, invalid, missing } from '#core/fault';
 import { isAdministrator } from '../../owner.ts';
 import { multiline } from '../../text-fields.ts';
 import { isWithin, openFolder } from './folder.ts';
 import { onlyAdministrators } from './synchronising.ts';
 import { SourceAway, type BucketKeys, type SourceLocation } from './types.ts';
 import { longestUrl } from './visiting.ts';
-import { invalidField, missingField } from '../../invalid-field.ts';
 
 const types = ['page', 'sitemap', 'site', 'bucket', 'folder'] as const;
 
@@ -58,13 +57,13 @@ export interface PlaceDeps {
 export async function placeIn(type: SourceLocation['type'], given: Where, { folders, caller }: PlaceDeps): Promise<GivenPlace> {
   const wanted = type === 'bucket' || type === 'folder' ? type : 'url';
   for (const member of ['url', 'bucket', 'folder'] as const)
-    if (member !== wanted && given[member] !== undefined) throw invalidField(member, `is not for sources of the type ${type}`);
+    if (member !== wanted && given[member] !== undefined) throw invalid(member, `is not for sources of the type ${type}`);
   const { url, bucket, folder } = given;
-  if (given[wanted] === undefined) throw missingField(wanted, `is required for sources of the type ${type}`);
+  if (given[wanted] === undefined) throw missing(wanted, `is required for sources of the type ${type}`);
   if (type === 'bucket') {
     const { accessKeyId, secretAccessKey, region = '', prefix = '', ...rest } = bucket!;
     const endpoint = addressIn(rest.endpoint, 'bucket.endpoint');
-    if (endpoint.search !== '') throw invalidField('bucket.endpoint', 'must have no query');
+    if (endpoint.search !== '') throw invalid('bucket.endpoint', 'must have no query');
     return { place: { type, bucket: { endpoint: endpoint.href, region, bucket: rest.bucket, prefix } }, keys: { accessKeyId, secretAccessKey } };
   }
   if (type === 'folder') return { place: { type, folder: await folderIn(folder!, folders(), caller) }, keys: undefined };
@@ -74,7 +73,7 @@ export async function placeIn(type: SourceLocation['type'], given: Where, { fold
 function addressIn(text: string, field: string): URL {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.href.length > longestUrl)
-    throw invalidField(field, 'must be an http or https address without user name and password');
+    throw invalid(field, 'must be an http or https address without user name and password');
   url.hash = '';
   return url;
 }

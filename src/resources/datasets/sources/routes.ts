@@ -14,7 +14,7 @@ import type { Datasets } from '../store.ts';
 import { ChangedSource, NewSource, placeIn } from './input.ts';
 import type { Schedule } from './schedule.ts';
 import type { Source, Sources } from './store.ts';
-import { invalidField } from '../../invalid-field.ts';
+import { invalid } from '#core/fault';
 
 export interface SourceRoutesDeps {
   readonly store: Store;
@@ -177,7 +177,7 @@ function changeRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
         const caller: Caller = await actingFor(asking, query);
         const { userId, keyId } = caller;
         const before = await one(caller, params);
-        if (type !== undefined && type !== before.place.type) throw invalidField('type', 'cannot be changed: add another source');
+        if (type !== undefined && type !== before.place.type) throw invalid('type', 'cannot be changed: add another source');
         const isMoved = Object.keys(where).length > 0;
         if (!isMoved && before.place.type === 'folder') await placeIn('folder', { folder: before.place.folder }, { folders, caller });
         const given = isMoved ? await placeIn(before.place.type, where, { folders, caller }) : undefined;

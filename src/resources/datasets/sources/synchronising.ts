@@ -12,7 +12,7 @@ import { isAdministrator } from '../../owner.ts';
 import type { Ingestion } from '../ingestion.ts';
 import type { Removal } from '../removal.ts';
 import type { Datasets } from '../store.ts';
-import { mayTrain, workedFor, type JobOwners } from '../training-work.ts';
+import { mayTrain, workedFor, type JobRights } from '../training-work.ts';
 import { bucketListing } from './bucket.ts';
 import { folderListing, openFolder } from './folder.ts';
 import { siteListing } from './site.ts';
@@ -23,7 +23,7 @@ import { SourceAway, type ListingDeps, type Entry, type Failure, type Known, typ
 import { saidOf } from './visiting.ts';
 import { mostPages, pageListing } from './web.ts';
 
-export interface SynchronisingDeps extends JobOwners {
+export interface SynchronisingDeps extends JobRights {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly clock: Clock;
@@ -71,15 +71,14 @@ async function synchronise(deps: SynchronisingDeps, job: RunningJob): Promise<vo
     if (isWhole) await withoutUnseen(sync, listed);
     await run.ended('done', tally.all, listed.mark);
   };
-  await workedFor(deps, { who: { userId: userId ?? nobody, keyId }, job }, work, async (reason) => {
+  const failed = async (reason: unknown) => {
     const fault = reason instanceof SourceAway ? new Fault('unprocessable', reason.message, { cause: reason }) : faultOf(reason);
     tally.failed(nameOf(run), fault.message);
     if (!job.signal.aborted) await run.ended('failed', tally.all, undefined);
     throw fault;
-  });
+  };
+  await workedFor({ watch: deps.watch, who: userId === null ? undefined : { userId, keyId }, job, work, failed });
 }
-
-const nobody = 0;
 
 interface Sync extends SynchronisingDeps {
   readonly run: Run;

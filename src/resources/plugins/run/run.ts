@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { GenerateCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import type { ConvertDocument } from '#core/document';
-import { Fault } from '#core/fault';
+import { Fault, invalid } from '#core/fault';
 import type { Events } from '#core/event';
 import type { Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
@@ -17,7 +17,6 @@ import { valuesIn } from '../field-list.ts';
 import { propertiesOf, valuesOf, type KeepsTo, type Values } from '../values.ts';
 import { calledOverHttp, type CallDeps } from './http.ts';
 import { ranScript, type ScriptDeps } from './script.ts';
-import { invalidField } from '../../invalid-field.ts';
 
 export interface RunDeps extends CallDeps, ScriptDeps {
   readonly plugins: Pick<PluginStore, 'named' | 'one' | 'runnable'>;
@@ -101,7 +100,7 @@ const withFileNames = ({ fields }: Plugin, values: Values, files: readonly Uploa
 
 async function pageOf(values: Values, asking: { readonly owner: string; readonly signal: AbortSignal }, { readPage }: RunDeps): Promise<string> {
   const found = await readPage(textOfValue(values[page.field]), asking);
-  if (!found) throw invalidField('plugin_values.url', 'cannot be read: it must be the public address of a page with text');
+  if (!found) throw invalid('plugin_values.url', 'cannot be read: it must be the public address of a page with text');
   return found;
 }
 
@@ -146,7 +145,7 @@ async function fileOf(
 ): Promise<{ readonly name: string; readonly text: string } | null> {
   const [file, ...others] = files;
   if (!file) return null;
-  if (others.length > 0) throw invalidField('file', 'must be given once: this plugin takes one file');
+  if (others.length > 0) throw invalid('file', 'must be given once: this plugin takes one file');
   if (!convert) throw new Fault('unsupported', 'file: files are not read by this server.', { field: 'file' });
   const { text } = await convert(file.content, { filename: file.filename, owner: String(caller.userId), signal });
   if (text.length > mostOfFile) throw new Fault('too-large', `file: its text is longer than ${mostOfFile} characters.`, { field: 'file' });
