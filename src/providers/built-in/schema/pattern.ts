@@ -21,15 +21,16 @@ export interface Spending {
   spend(steps: number): boolean;
 }
 
-/** @returns undefined if the pattern is unsupported or has more than 2,000 states */
+/** @returns undefined if the pattern is unsupported, has more than 2,000 states, or reaches the work limit */
 export function readPattern(source: string, work: Spending = upTo(100_000)): Pattern | undefined {
   if (source.length > 1000) return undefined;
   const tree = readTree(source);
   if (!tree) return undefined;
   const program: State[] = [];
-  if (!compile(tree, program, { left: 20_000 })) return undefined;
+  const left: Left = { steps: mostSteps, states: mostStates };
+  const isCompiled = compile(tree, program, left);
   program.push({ type: 'match' });
-  if (!work.spend(program.length / 4)) return undefined;
+  if (!work.spend((mostSteps - left.steps) / 16 + (mostStates - left.states) / 4) || !isCompiled) return undefined;
   const search = new Search(program);
   return {
     matches: (text, spending = upTo(100_000)) => search.finds({ text, work: spending, behind: new Map() }),
@@ -42,8 +43,13 @@ function upTo(steps: number): Spending {
   return { spend: (some) => (left -= some) >= 0 };
 }
 
-interface Steps {
-  left: number;
+const mostSteps = 20_000;
+const mostStates = 2000;
+
+/** What may still be compiled of a pattern, the insides of its lookaheads and lookbehinds included. */
+interface Left {
+  steps: number;
+  states: number;
 }
 
 type State =
@@ -54,46 +60,50 @@ type State =
   | { readonly type: 'match' };
 
 /** @returns false if there are too many states */
-function compile(tree: Tree, program: State[], steps: Steps): boolean {
-  if (program.length > 2000 || steps.left-- <= 0) return false;
+function compile(tree: Tree, program: State[], left: Left): boolean {
+  if (left.states < 0 || left.steps-- <= 0) return false;
+  const push = (state: State): number => {
+    left.states--;
+    return program.push(state);
+  };
   switch (tree.type) {
     case 'one':
     case 'start':
     case 'end':
     case 'edge':
     case 'no-edge':
-      program.push(tree);
+      push(tree);
       return true;
     case 'ahead':
     case 'behind': {
       const of: State[] = [];
-      if (!compile(tree.of, of, steps)) return false;
+      if (!compile(tree.of, of, left)) return false;
       of.push({ type: 'match' });
-      program.push({ type: tree.type, of: new Search(of), isNegative: tree.isNegative });
+      push({ type: tree.type, of: new Search(of), isNegative: tree.isNegative });
       return true;
     }
     case 'row':
-      return tree.of.every((one) => compile(one, program, steps));
+      return tree.of.every((one) => compile(one, program, left));
     case 'choice': {
       const [first, ...others] = tree.of;
-      if (others.length === 0) return compile(first!, program, steps);
+      if (others.length === 0) return compile(first!, program, left);
       const fork: State = { type: 'fork', a: program.length + 1, b: 0 };
-      program.push(fork);
-      if (!compile(first!, program, steps)) return false;
+      push(fork);
+      if (!compile(first!, program, left)) return false;
       const jump: State = { type: 'fork', a: 0, b: 0 };
-      program.push(jump);
+      push(jump);
       fork.b = program.length;
-      if (!compile({ type: 'choice', of: others }, program, steps)) return false;
+      if (!compile({ type: 'choice', of: others }, program, left)) return false;
       jump.a = jump.b = program.length;
       return true;
     }
     case 'repeat': {
-      for (let count = 0; count < tree.min; count++) if (!compile(tree.of, program, steps)) return false;
+      for (let count = 0; count < tree.min; count++) if (!compile(tree.of, program, left)) return false;
       if (tree.max === Infinity) {
         const fork: State = { type: 'fork', a: program.length + 1, b: 0 };
-        const at = program.push(fork) - 1;
-        if (!compile(tree.of, program, steps)) return false;
-        program.push({ type: 'fork', a: at, b: at });
+        const at = push(fork) - 1;
+        if (!compile(tree.of, program, left)) return false;
+        push({ type: 'fork', a: at, b: at });
         fork.b = program.length;
         return true;
       }
@@ -101,8 +111,8 @@ function compile(tree: Tree, program: State[], steps: Steps): boolean {
       for (let count = tree.min; count < tree.max; count++) {
         const fork = { type: 'fork' as const, a: program.length + 1, b: 0 };
         forks.push(fork);
-        program.push(fork);
-        if (!compile(tree.of, program, steps)) return false;
+        push(fork);
+        if (!compile(tree.of, program, left)) return false;
       }
       for (const fork of forks) fork.b = program.length;
       return true;
@@ -161,10 +171,10 @@ class Search {
   }
 
   #findsOn(walk: Walk, reading: Reading): boolean {
-    let state: ReturnType<Search['#step']>;
-    do state = this.#step(walk, reading);
-    while (state === 'on');
-    return state === 'found' && reading.work.spend(0);
+    for (;;) {
+      const state = this.#step(walk, reading);
+      if (state !== 'on') return state === 'found';
+    }
   }
 
   /** Reads one character. */
@@ -183,7 +193,7 @@ class Search {
       const state = this.#program[index]!;
       steps++;
       if (state.type === 'match') {
-        if (!ends) return 'found';
+        if (!ends) return work.spend(steps / 16) ? 'found' : 'over';
         ends.add(at);
       } else if (state.type === 'fork') live.push(state.a, state.b);
       else if (state.type === 'one') {
