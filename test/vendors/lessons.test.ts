@@ -68,6 +68,14 @@ describe('a field that a model refused', () => {
     );
   });
 
+  test('stays listed when the model refuses another one later', async () => {
+    await taught();
+    const message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    upstream.script(refusal(400, { message, code: 'unsupported_parameter' }));
+    expect((await ask()).status).toBe(200);
+    await expect.poll(async () => (await lessons())[0]?.fields, { timeout: 30_000 }).toEqual(['reasoning_effort', 'max_tokens']);
+  });
+
   test('is listed, too, where calls with tools now go to another API of the provider', async () => {
     const message = 'Function tools with reasoning_effort are not supported for gpt-4o-mini in /v1/chat/completions. Please use /v1/responses instead.';
     upstream.script(refusesEffort(), ok(), refusal(400, { message }));

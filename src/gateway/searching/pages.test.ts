@@ -27,6 +27,15 @@ test.each([
 });
 
 test.each([
+  ['words', 'a '.repeat(1_000_000), 24_000],
+  ['references', '&amp;'.repeat(400_000), 24_000],
+  ['paragraphs', `<p>${'a '.repeat(5000)}`.repeat(200), 40_000],
+  ['tags', `${'<b>'.repeat(60_000)}far below`, 0],
+])('of a page of very many %s only the beginning is read', (_name, html, most) => {
+  expect(textOfHtml(html).length).toBeLessThanOrEqual(most);
+});
+
+test.each([
   ['[', 200_000],
   ['[1', 200_000],
   ['[1,', 200_000],

@@ -1,8 +1,8 @@
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 import { decoded } from '#kit/text/content-type';
 
-/** Most characters of a page. */
-const mostCharacters = 6000;
+/** Most characters of a page, most characters beside its tags that are read for them, and most tags: what anybody writes must not hold the event loop. */
+const [mostCharacters, mostRead, mostTags] = [6000, 24_000, 50_000];
 const mostBytes = 2_097_152;
 
 /** The beginning of a page as plain text. @returns undefined if the page cannot be fetched. @throws the signal's reason */
@@ -14,7 +14,7 @@ export async function pageText(
   try {
     const { bytes, type, charset } = await fetcher.fetch({ url, owner, signal, maxBytes: mostBytes, takes: (one) => readable.has(one) });
     const text = decoded(bytes, charset);
-    return clipped(type === 'text/plain' || type === 'text/markdown' ? text : textOfHtml(text));
+    return clipped(type === 'text/plain' || type === 'text/markdown' ? text.slice(0, mostRead) : textOfHtml(text));
   } catch {
     signal.throwIfAborted();
     return undefined;
@@ -28,7 +28,7 @@ const clipped = (text: string): string => {
     .replaceAll(/[^\S\n]+/g, ' ')
     .replaceAll(/ ?\n[\s]*/g, '\n')
     .trim();
-  return tidy.length > mostCharacters ? `${tidy.slice(0, mostCharacters).toWellFormed()}…` : tidy;
+  return (tidy.length > mostCharacters ? `${tidy.slice(0, mostCharacters)}…` : tidy).toWellFormed(); // it may have been cut before
 };
 
 /** Elements without readable content, and elements that start a new line. */
@@ -40,16 +40,14 @@ export function textOfHtml(html: string): string {
   const neverClosed = new Set<string>();
   let text = '';
   let at = 0;
-  while (at < html.length && text.length < mostCharacters * 4) {
+  for (let tags = 0; at < html.length && text.length < mostRead && tags < mostTags; tags++) {
     const open = html.indexOf('<', at);
-    if (open < 0) {
-      text += html.slice(at);
-      break;
-    }
-    text += html.slice(at, open);
+    const end = Math.min(open < 0 ? html.length : open, at + mostRead);
+    text += html.slice(at, end);
+    if (end !== open) break;
     if (html.startsWith('<!--', open)) {
-      const end = html.indexOf('-->', open + 4);
-      at = end < 0 ? html.length : end + 3;
+      const closed = html.indexOf('-->', open + 4);
+      at = closed < 0 ? html.length : closed + 3;
       continue;
     }
     const name = /^<\/?([a-z][a-z0-9]*)/i.exec(html.slice(open, open + 40))?.[1]?.toLowerCase();

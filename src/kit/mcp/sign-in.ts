@@ -219,12 +219,14 @@ async function register(
   // oxlint-disable-next-line typescript/no-deprecated -- what takes its place needs a public address of ours, and few servers know it
   const made = await sdk.registerClient(authorizationServerUrl, { metadata, clientMetadata, ...(scope === undefined ? {} : { scope }), fetchFn });
   const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = made;
+  // some servers repeat the method that was asked for, but give no secret for it
+  const method = client_secret === undefined ? 'none' : token_endpoint_auth_method;
   if (client_id.length > mostAddress || (client_secret?.length ?? 0) > mostToken) throw new Error('The registration is too large.');
   return {
     client_id,
     ...(client_secret === undefined ? {} : { client_secret }),
     ...(client_secret_expires_at === undefined ? {} : { client_secret_expires_at }),
-    ...(token_endpoint_auth_method === undefined ? {} : { token_endpoint_auth_method }),
+    ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
   };
 }
 

@@ -37,7 +37,8 @@ export function knownQuirks<Quirks extends object>(
   return {
     of: (model) => (lessonOf(model)?.quirks as Quirks | undefined) ?? baseOf(model), // `Lessons` gives back what this wire has kept at this version
     keep(model, quirks, fields) {
-      lessons.keep(model, { fields, learned: difference(quirks, baseOf(model) ?? {}), quirks, until: clock.now() + keptMilliseconds });
+      const refused = [...new Set([...(lessonOf(model)?.fields ?? []), ...fields])];
+      lessons.keep(model, { fields: refused, learned: difference(quirks, baseOf(model) ?? {}), quirks, until: clock.now() + keptMilliseconds });
     },
     lesson: lessonOf,
   };

@@ -187,6 +187,19 @@ describe('a sign-in', () => {
     }
   });
 
+  test('is good without a secret where the authorization server gives none, whatever it says of how clients prove themselves', { timeout: long }, async () => {
+    const mcp = await startOAuthMcp();
+    const { ada, id } = await signedUp(await anyPlace(), mcp);
+    for (const methods of [undefined, ['client_secret_basic'], ['client_secret_post', 'private_key_jwt']]) {
+      mcp.how.metadata = { token_endpoint_auth_methods_supported: methods };
+      await signIn(ada, mcp, id);
+      expect([methods, await shown(ada, id)]).toMatchObject([methods, { oauth: 'connected', lastError: null }]);
+      mcp.expire(); // its tokens are renewed without a secret too
+      expect([methods, await tested(ada.ask, id)]).toMatchObject([methods, { state: 'ok' }]);
+      expect((await ada.ask('DELETE', `${root}/${id}/oauth`)).status).toBe(200);
+    }
+  });
+
   test('is begun by its user alone, and needs no right to the server to be forgotten', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
     const { all, ada, id } = await signedUp(await anyPlace(), mcp);
