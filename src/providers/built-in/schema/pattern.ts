@@ -140,6 +140,9 @@ interface Walk {
   readonly ends?: Set<number>;
 }
 
+/** What it takes to remember an end, in visits of a state. */
+const costOfEnd = 8;
+
 /** Simulates all states at once, one character at a time. */
 class Search {
   readonly #program: readonly State[];
@@ -195,6 +198,7 @@ class Search {
       if (state.type === 'match') {
         if (!ends) return work.spend(steps / 16) ? 'found' : 'over';
         ends.add(at);
+        steps += costOfEnd;
       } else if (state.type === 'fork') live.push(state.a, state.b);
       else if (state.type === 'one') {
         steps += state.weight;
