@@ -66,7 +66,8 @@ async function look(url: string, model = 'gem') {
 }
 
 /** What every refusal says, whatever the reason. */
-const uniform = (url: string) => `The image at ${url.slice(0, 200)} cannot be fetched, or has another media type. Send its content as base64.`;
+const uniform = (url: string) =>
+  `messages[0].content[1]: the image at ${url.slice(0, 200)} cannot be fetched, or has another media type. Send its content as base64.`;
 const at = (host: string, path = '/x.png') => `http://${host}:${canary.port}${path}`;
 
 describe('image URLs', () => {

@@ -77,7 +77,7 @@ const fieldOf = (raw: string): unknown => {
 test.each(faces)('an image of %s that cannot be fetched is named', async (face) => {
   upstream.script(always(ok()));
   const { status, raw } = await askFace(server, face, { model: 'on-chat', content: '', stream: false, more: image[face] });
-  expect([status, raw]).toEqual([400, expect.stringContaining('cannot be fetched')]);
+  expect([status, raw]).toEqual([400, expect.stringContaining(`"${places[face]}: the image at ${url} cannot be fetched`)]);
   if (face !== 'messages') expect(fieldOf(raw)).toBe(places[face]); // whose errors have no member for it
   expect(upstream.requests).toHaveLength(0);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
 import { readLargeJson } from './large.ts';
-import { asWritten, isInexact, parseAsWritten, textAsWritten } from './numbers.ts';
+import { asWritten, isInexact, parseAsWritten, roundedIn, textAsWritten } from './numbers.ts';
 import { BadJson, readJson } from './scan.ts';
 
 const numbers = ['12345678901234567890', '1.10', '1.0', '-0', '1e5', '1E+2', '0.00000010', '0.0000001', '9007199254740993', '1234567.12345678901', '-0.50'];
@@ -41,6 +41,34 @@ describe('numbers', () => {
   test('a large text with a number in the place of a name is no JSON', async () => {
     for (const bad of ['{1.10:1}', '[1.10 2]', '{"a":1.10.1}'])
       await expect(readLargeJson(Buffer.from(bad), { numbersAsWritten: true })).rejects.toThrow(BadJson);
+  });
+
+  test('that are parsed as others are found wherever they are, and none that are only spelled differently', () => {
+    const same = [
+      '5.0',
+      '0.5e1',
+      '1.10',
+      '1e21',
+      '1E+2',
+      '-0',
+      '0e5',
+      '-0.0',
+      '12345678901234567000',
+      '9007199254740992',
+      '0.00000010',
+      '1.7976931348623157e308',
+    ];
+    expect(roundedIn(parseAsWritten(`[${same.join(',')}]`))).toEqual([]);
+    const others =
+      '{"a":9007199254740993,"b":[{"c":5.00000000000000000001}],"d":1e400,"e":-1e-400,"f":12345678901234567890.5,"g":0.1000000000000000055511151231257827}';
+    expect(roundedIn(parseAsWritten(others)).toSorted((a, b) => a.number - b.number)).toEqual([
+      { number: -0, isWhole: false },
+      { number: 0.1, isWhole: false },
+      { number: 5, isWhole: false },
+      { number: 9007199254740992, isWhole: true },
+      { number: 12345678901234567000, isWhole: false },
+      { number: Infinity, isWhole: true },
+    ]);
   });
 
   test('a value without such numbers is itself', () => {

@@ -44,11 +44,46 @@ export const textAsWritten = (value: unknown): string => JSON.stringify(asWritte
 
 /** Gives a shallow copy the original's record of how its numbers were written. @returns the copy */
 export function withNumbersOf<Copy extends object>(original: object, copy: Copy): Copy {
-  const numbers = [...(written.get(original) ?? [])].filter(
-    ([name]) => Object.hasOwn(copy, name) && (copy as Container)[name] === (original as Container)[name],
-  );
-  if (numbers.length > 0) written.set(copy, new Map(numbers));
+  const numbers: Written = written.get(original) ?? new Map();
+  const kept = Object.keys(copy).filter((name) => numbers.has(name) && (copy as Container)[name] === (original as Container)[name]);
+  if (kept.length > 0) written.set(copy, new Map(kept.map((name) => [name, numbers.get(name) ?? null])));
   return copy;
+}
+
+/** A number that JavaScript parses as another one, since it has too many digits or is too large. */
+export interface Rounded {
+  /** What it is parsed as. */
+  readonly number: number;
+  /** Was an integer written? */
+  readonly isWhole: boolean;
+}
+
+/** The numbers of a parsed value that were written as others than it has: what was found out about the value need not be true of what `asWritten` writes. */
+export function roundedIn(value: unknown): readonly Rounded[] {
+  const rounded: Rounded[] = [];
+  const open = [value];
+  for (let one = open.pop(); typeof one === 'object' && one !== null; one = open.pop())
+    for (const [name, text] of written.get(one) ?? []) {
+      if (text === null) open.push((one as Container)[name]);
+      else rounded.push(...roundedFrom(text));
+    }
+  return rounded;
+}
+
+function roundedFrom(text: string): readonly Rounded[] {
+  const number = Number(text);
+  const [own, parsed] = [digitsOf(text), digitsOf(String(number))];
+  return own.digits === parsed.digits && own.exponent === parsed.exponent ? [] : [{ number, isWhole: own.exponent >= 0 }];
+}
+
+/** The digits of a number without zeros around them, and the power of ten of the last of them; its sign is left out. */
+function digitsOf(number: string): { readonly digits: string; readonly exponent: number } {
+  const [mantissa = '', power = '0'] = number.toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
+  const digits = (whole + fraction).replace(/^0+/, '');
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return { digits: digits.slice(0, end), exponent: end === 0 ? 0 : Number(power) - fraction.length + digits.length - end };
 }
 
 /** What may be a number that JavaScript would write differently; also found in strings. */

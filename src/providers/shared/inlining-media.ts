@@ -116,7 +116,7 @@ async function* fetchedFirst(fetcher: GuardedFetch, target: Target, call: Genera
     if (!content) fetched.set(key, (content = fetchedMedia(fetcher, one, context)));
     const { base64 = '', mediaType } = await content;
     bytes += base64.length * 0.75;
-    if (bytes > mostBytes) throw new Fault('too-large', 'The media that has to be fetched for the provider is too large.', { field });
+    if (bytes > mostBytes) throw new Fault('too-large', `${field}: the media that has to be fetched for the provider is too large.`, { field });
     inline.set(part, { ...bare, base64, ...(mediaType === undefined ? {} : { mediaType }) });
   }
   const replaced = <Any extends Part>(part: Any): Any | MediaPart => (part.type === 'media' ? (inline.get(part) ?? part) : part);
@@ -141,7 +141,7 @@ async function fetchedMedia(fetcher: GuardedFetch, { part, field }: Found, conte
   } catch (error) {
     if (error instanceof QueueFull) throw queueFull(error);
     if (!(error instanceof NotFetched)) throw upstreamFault(error);
-    throw new Fault('invalid', `The ${kind} at ${url.slice(0, 200)} cannot be fetched, or has another media type. Send its content as base64.`, {
+    throw new Fault('invalid', `${field}: the ${kind} at ${url.slice(0, 200)} cannot be fetched, or has another media type. Send its content as base64.`, {
       cause: error,
       field,
     });

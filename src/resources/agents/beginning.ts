@@ -6,7 +6,8 @@ import { Fault, invalid, missing } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
-import { asWritten } from '#kit/json/numbers';
+import { asWritten, withNumbersOf } from '#kit/json/numbers';
+import { objectKeepsTo } from '../keeps-to.ts';
 import { nativeContext } from '../native-context.ts';
 import { turnsOf, type AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
@@ -98,9 +99,10 @@ async function variablesOf(
   asking: { readonly owner: string; readonly signal: AbortSignal },
   { keepsTo }: Pick<NativeAgentDeps, 'keepsTo'>,
 ): Promise<JsonObject | undefined> {
-  const json = JSON.stringify(given ?? {});
-  if (Buffer.byteLength(json) > mostVariables) throw new Fault('too-large', `variables must have at most ${mostVariables} bytes.`, { field: 'variables' });
-  const names = Object.keys(given ?? {});
+  const values = given ?? {};
+  if (Buffer.byteLength(JSON.stringify(values)) > mostVariables)
+    throw new Fault('too-large', `variables must have at most ${mostVariables} bytes.`, { field: 'variables' });
+  const names = Object.keys(values);
   if (names.includes('__proto__')) throw invalid('variables.__proto__', 'is not known');
   if (!schema) return given;
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
@@ -109,11 +111,13 @@ async function variablesOf(
   const required: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : [];
   const absent = required.find((name): name is string => typeof name === 'string' && !names.includes(name));
   if (absent !== undefined) throw missing(`variables.${absent}`);
-  if (await keepsTo(schema, asking)(json)) return given;
+  if (await objectKeepsTo(keepsTo, schema, values, asking)) return given;
   const { required: _, ...rest } = schema;
-  for (const name of names)
-    if (!(await keepsTo({ ...rest, properties: { [name]: properties[name] as JsonObject } }, asking)(JSON.stringify({ [name]: given![name] }))))
+  for (const name of names) {
+    const alone = { ...rest, properties: { [name]: properties[name] as JsonObject } };
+    if (!(await objectKeepsTo(keepsTo, alone, withNumbersOf(values, { [name]: values[name]! }), asking)))
       throw invalid(`variables.${name}`, 'does not keep to what the agent declares');
+  }
   throw invalid('variables', 'do not keep to what the agent declares');
 }
 

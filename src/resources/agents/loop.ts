@@ -6,6 +6,7 @@ import { isObject, type Json, type JsonObject } from '#core/json';
 import { placeOf, type Passage } from '#core/passages';
 import type { ModelAnswer, Run, RunLoop, ToolOutcome } from '#core/run';
 import { citationMarksIn } from '#kit/text/citation-marks';
+import { objectKeepsTo } from '../keeps-to.ts';
 import { framed } from '../material-frame.ts';
 import { scratchTool, scratchRead } from './scratch.ts';
 import { called, declared, toolsFor, type AgentToolsDeps, type RunTool } from './tools.ts';
@@ -207,7 +208,7 @@ const keeps = async (
   args: JsonObject,
   asking: { readonly owner: string; readonly signal: AbortSignal },
   { keepsTo }: AgentLoopDeps,
-) => what.type !== 'http' || keepsTo({ ...parameters, additionalProperties: false }, asking)(JSON.stringify(args));
+) => what.type !== 'http' || objectKeepsTo(keepsTo, { ...parameters, additionalProperties: false }, args, asking);
 
 /** In whichever part of the run the agent works. */
 const approvedWith = ({ asks, what, name }: RunTool, agentId: number) =>

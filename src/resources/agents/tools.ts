@@ -11,6 +11,7 @@ import type { AgentServer, AgentServerTools } from '#core/server-tools';
 import { fewAtOnce } from '#kit/async/few-at-once';
 import { textAsWritten } from '#kit/json/numbers';
 import { citedPassage } from '../cited-passage.ts';
+import type { KeepsTo } from '../keeps-to.ts';
 import type { Plugins } from '../plugin-run.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentTool, Approval } from './types.ts';
@@ -30,8 +31,7 @@ export interface AgentToolsDeps {
       making: { readonly values: JsonObject; readonly ownerId: number; readonly caller: Caller; readonly signal: AbortSignal },
     ): Promise<string>;
   };
-  /** Whether a text is JSON that conforms to a JSON Schema. */
-  readonly keepsTo: (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
+  readonly keepsTo: KeepsTo;
   readonly generate: Generate;
   /** The model of agents and plugins that name none. */
   readonly defaultModel: () => string;

@@ -4,10 +4,8 @@ import { isObject, type Json, type JsonObject } from '#core/json';
 import { coerced } from '#http/coerce';
 import { parseForeign } from '#kit/json/foreign';
 import { parseAsWritten, withNumbersOf } from '#kit/json/numbers';
+import { objectKeepsTo, type KeepsTo } from '../keeps-to.ts';
 import type { Plugin } from './types.ts';
-
-/** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
-export type KeepsTo = (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
 
 export type Values = Readonly<Record<string, Json>>;
 
@@ -38,8 +36,9 @@ export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFi
   const required = Array.isArray(fields['required']) ? fields['required'].filter((name) => typeof name === 'string') : [];
   for (const name of [...required, ...text]) if (!Object.hasOwn(values, name) || values[name] === '') throw missing(`plugin_values.${name}`);
   checkedSize(values);
-  await check(fields, properties, values, (schema) => keepsTo(schema, { owner, signal }));
-  return withNumbersOf(given, values);
+  withNumbersOf(given, values);
+  await check(fields, properties, values, (schema, object) => objectKeepsTo(keepsTo, schema, object, { owner, signal }));
+  return values;
 }
 
 export const propertiesOf = (fields: JsonObject): Readonly<Record<string, JsonObject>> =>
@@ -52,13 +51,13 @@ async function check(
   fields: JsonObject,
   properties: Readonly<Record<string, JsonObject>>,
   values: Values,
-  test: (schema: JsonObject) => (text: string) => boolean | Promise<boolean>,
+  test: (schema: JsonObject, object: JsonObject) => Promise<boolean>,
 ): Promise<void> {
-  if (await test(fields)(JSON.stringify(values))) return;
+  if (await test(fields, values)) return;
   const { required: _, ...rest } = fields;
   for (const [name, value] of Object.entries(values)) {
     const alone = { ...rest, properties: { [name]: properties[name]! } };
-    if (!(await test(alone)(JSON.stringify({ [name]: value })))) throw invalid(`plugin_values.${name}`, `must be ${said(properties[name]!)}`);
+    if (!(await test(alone, withNumbersOf(values, { [name]: value })))) throw invalid(`plugin_values.${name}`, `must be ${said(properties[name]!)}`);
   }
   throw invalid('plugin_values', 'does not keep to the fields of the plugin');
 }

@@ -1,10 +1,11 @@
 /* Requests that change the same thing at the same time. */
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
-import { onBothDatabases } from '../../support/databases.ts';
+import { describe, expect, inject, test } from 'vitest';
+import { onBothDatabases, onServer } from '../../support/databases.ts';
 import { connected } from '../../support/held-locks.ts';
 import { person, visited, visitedTogether, type Answer, type Asker } from './visitors.ts';
 
+const address = inject('postgres');
 const long = 120_000;
 const mine = '/server/mine';
 const agent = { name: 'Greeter', mode: 'single', instructions: 'Be kind.', model: 'built-in' };
@@ -70,16 +71,18 @@ onBothDatabases('simultaneous requests', (database) => {
       if (path.includes('/files/')) await ask('DELETE', path.slice(0, path.indexOf('/files/')));
     }
   });
+});
 
+// The embedded database does one thing after the other.
+describe.skipIf(!address)('requests that wait for the same row', () => {
   test.each([
     ['a secret', 'secrets', 'secret', { name: 'WAITED_FOR', value: 'x' }],
     ['an MCP server', 'mcp-servers', 'mcp_server', { name: 'waited for', url: 'https://mcp.example/mcp' }],
   ] as const)('a change of %s that waits keeps nobody who refers to its owner waiting', { timeout: long }, async (_, noun, table, body) => {
-    const place = await database.place();
-    if (!place.databaseUrl) return; // the embedded database does one thing after the other
+    const place = await onServer(address!).place();
     const { ask, id: owner } = await person(await visited(place));
     const { id } = (await ask('POST', `${mine}/${noun}`, body)).body;
-    const { client, waiting } = await connected(place.databaseUrl);
+    const { client, waiting } = await connected(place.databaseUrl!);
     await client.query(`begin; select from ${table} where id = ${String(id)} for update`);
     const changed = ask('PUT', `${mine}/${noun}/${String(id)}`, body);
     await expect.poll(waiting).toBe(1);
@@ -89,13 +92,12 @@ onBothDatabases('simultaneous requests', (database) => {
   });
 
   test('headers that an MCP server has by now do not go to the address that it had before', { timeout: long }, async () => {
-    const place = await database.place();
-    if (!place.databaseUrl) return;
+    const place = await onServer(address!).place();
     const all = await visited(place);
     const { ask } = await person(all);
     const [before, after] = ['https://before.example/mcp', 'https://after.example/mcp'];
     const { id } = (await ask('POST', `${mine}/mcp-servers`, { name: 'moved', url: before })).body;
-    const { client, waiting } = await connected(place.databaseUrl);
+    const { client, waiting } = await connected(place.databaseUrl!);
     await client.query(`begin; select from mcp_server where id = ${String(id)} for update`);
     const moved = ask('PUT', `${mine}/mcp-servers/${String(id)}`, { name: 'moved', url: after, headers: { 'x-key': 'for the new address' } });
     await expect.poll(waiting).toBe(1);

@@ -107,3 +107,54 @@ test('a request of an agent or a plugin has them, and what is shown of its answe
   expect((JSON.parse(answer) as { message: string }).message).toBe(json);
   expect(got).toEqual(Array.from({ length: 2 }, () => `/orders/1234567890123456789?id=1234567890123456789 ${json}`));
 });
+
+test('a number is not what a schema permits because JavaScript rounds it to that', { timeout: 120_000 }, async () => {
+  const { upstream, ada, got, request, text } = await begun();
+  const properties = {
+    id: { type: 'integer', enum: [5, 9007199254740992] },
+    n: { type: 'integer' },
+    most: { type: 'number', maximum: 9007199254740992 },
+  };
+  const fields = { type: 'object', properties };
+  const refused = ['{"id":9007199254740993}', '{"id":5.00000000000000000001}', '{"n":1.00000000000000000001}', '{"most":9007199254740993}'];
+  const sent = ['{"id":5}', '{"id":5.0}', '{"id":0.5e1}', '{"id":9007199254740992}', '{"n":1234567890123456789}', '{"most":900719925474099.30}'];
+  const calls = { ...request, url: request.url.replace('/{{id}}', ''), query: {}, body: { id: '{{id}}', n: '{{n}}', most: '{{most}}' } };
+  const ofAgent = { type: 'http', name: 'order', description: 'Orders.', parameters: fields, request: calls, approval: 'never' };
+  const agent = await made(ada, [ofAgent]);
+  await ada.ask('POST', '/server/mine/plugins', { plugin_name: 'order', title: 'Order', kind: 'http', fields, request: calls });
+  const asked = async (values: string) => {
+    upstream.script(toolCalls([{ name: 'order', json: values }]), ok({ text: 'done' }));
+    await ada.ask('POST', '/server/execute-agent', { agent_id: agent, message: 'Order it.', streaming: false });
+    return text('POST', '/server/execute-plugin', `{"plugin_name":"order","plugin_values":${values}}`);
+  };
+  for (const values of refused) expect(await asked(values)).toContain(`plugin_values.${/\w+/.exec(values)![0]} must be `);
+  expect(got).toEqual([]);
+  for (const values of sent) await asked(values);
+  expect(got).toEqual(sent.flatMap((body) => [`/orders ${body}`, `/orders ${body}`]));
+});
+
+test('an integer is written plainly in addresses, headers and texts', { timeout: 120_000 }, async () => {
+  const { upstream, ada, got, request } = await begun();
+  const plain = { ...request, body: { id: '{{id}}', text: 'No. {{id}}' } };
+  const agent = await made(ada, [{ type: 'http', name: 'order', description: 'Orders.', parameters, request: plain, approval: 'never' }]);
+  for (const id of ['5.0', '0.5e1', '-0', '1234567890123456789']) {
+    upstream.script(toolCalls([{ name: 'order', json: `{"id":${id}}` }]), ok({ text: 'done' }));
+    await ada.ask('POST', '/server/execute-agent', { agent_id: agent, message: 'Order it.', streaming: false });
+  }
+  expect(got).toEqual([
+    '/orders/5?id=5 {"id":5.0,"text":"No. 5"}',
+    '/orders/5?id=5 {"id":0.5e1,"text":"No. 5"}',
+    '/orders/0?id=0 {"id":-0,"text":"No. 0"}',
+    '/orders/1234567890123456789?id=1234567890123456789 {"id":1234567890123456789,"text":"No. 1234567890123456789"}',
+  ]);
+});
+
+test('a variable of an agent is not what its schema permits because JavaScript rounds it to that', { timeout: 120_000 }, async () => {
+  const { ada, text } = await begun();
+  const variables = { type: 'object', properties: { id: { type: 'integer', enum: [9007199254740992] } } };
+  const agent = (await ada.ask('POST', '/server/mine/agents', { name: 'Worker', mode: 'single', instructions: 'Work.', model: 'm', variables })).body[
+    'id'
+  ] as number;
+  const body = `{"agent_id":${agent},"message":"Hi.","streaming":false,"variables":{"id":9007199254740993}}`;
+  expect(await text('POST', '/server/execute-agent', body)).toContain('variables.id does not keep to what the agent declares');
+});

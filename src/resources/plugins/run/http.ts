@@ -50,8 +50,9 @@ export async function calledOverHttp({ request, values: given, ownerId, caller, 
   const values = asWritten(given) as Calling['values'];
   const names = placesIn(JSON.stringify([request.query, request.headers, request.body] satisfies unknown[])).secrets;
   const secrets = names.length > 0 ? await secretsOf(ownerId, names) : new Map<string, string>();
-  const fill = (text: string, written?: (one: string) => string) => filled(text, { values, secrets, ...(written ? { written } : {}) });
-  const url = new URL(filled(request.url, { values, written: inPath }));
+  const inTexts = withPlainIntegers(given, values);
+  const fill = (text: string) => filled(text, { values: inTexts, secrets });
+  const url = new URL(filled(request.url, { values: inTexts, written: inPath }));
   for (const [name, text] of present(request.query, values)) url.searchParams.append(name, fill(text));
   const headers = Object.fromEntries(present(request.headers, values).map(([name, text]) => [name.toLowerCase(), inHeader(name, fill(text))]));
   const body =
@@ -68,6 +69,12 @@ export async function calledOverHttp({ request, values: given, ownerId, caller, 
   });
   return request.answer === undefined ? text : shownAt(text, bytes, request.answer);
 }
+
+/** Values as written, except that 5.0 and 0.5e1, which are 5 in JSON, are 5 in an address as well. */
+const withPlainIntegers = (given: Calling['values'], values: Calling['values']): Calling['values'] => ({
+  ...values,
+  ...Object.fromEntries(Object.entries(given).filter(([, value]) => Number.isSafeInteger(value))),
+});
 
 /** Those whose only place has a value; what is optional is left out. */
 const present = (members: Readonly<Record<string, string>> = {}, values: Readonly<Record<string, unknown>>) =>

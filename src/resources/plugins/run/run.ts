@@ -14,9 +14,10 @@ import type { PluginStore } from '../store.ts';
 import { filled, textOfValue } from '../template.ts';
 import type { Definition, OwnPlugin, Plugin } from '../types.ts';
 import { valuesIn } from '../field-list.ts';
-import { propertiesOf, valuesOf, type KeepsTo, type Values } from '../values.ts';
+import { propertiesOf, valuesOf, type Values } from '../values.ts';
 import { calledOverHttp, type CallDeps } from './http.ts';
 import { ranScript, type ScriptDeps } from './script.ts';
+import type { KeepsTo } from '../../keeps-to.ts';
 
 export interface RunDeps extends CallDeps, ScriptDeps {
   readonly plugins: Pick<PluginStore, 'named' | 'one' | 'runnable'>;
