@@ -171,7 +171,7 @@ test.each(['chat', 'messages', 'responses', 'gencompat'] as const)(
       gencompat: { serviceTier: 'priority' },
     }[face];
     expect(await cost({})).toBeCloseTo(1);
-    expect(await cost(dear)).toBeCloseTo(face === 'gencompat' ? 1.8 : 2);
+    expect(await cost(dear)).toBeCloseTo(2);
   },
 );
 

@@ -1,9 +1,10 @@
 import { checked } from '#kit/json/check';
-import type { GenerateCall, Reasoning } from '#core/call';
+import type { GenerateCall, OtherModel, Reasoning } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { Fault, invalid, missing } from '#core/fault';
 import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
+import { askedRate } from '../shared/asked-rate.ts';
 import { bodyFault, bounded, isGiven } from '../shared/read-fields.ts';
 import { termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
@@ -29,15 +30,32 @@ export function decodeRequest(body: unknown): GenerateCall {
   if (isGiven(request.top_k)) sampling.topK = request.top_k;
   if (isGiven(request.stop_sequences) && request.stop_sequences.length > 0) sampling.stop = request.stop_sequences;
   const endUser = request.metadata?.user_id;
-  const tierRate = rateOf(request);
   return {
     ...conversationOf(request),
     sampling,
     stream: request.stream ?? false,
     ...(endUser ? { endUser } : {}),
-    ...(tierRate > 1 ? { tierRate } : {}),
+    ...askedRate(() => rateOf(request)),
+    ...otherModelsOf(request),
     extra: extraOf(request),
   };
+}
+
+/**
+ * Advisors, and the models that answer where the first one refuses.
+ * https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
+ */
+function otherModelsOf(request: MessagesRequest): Pick<GenerateCall, 'otherModels'> {
+  const { fallbacks } = request as { readonly fallbacks?: unknown };
+  const otherModels = [...namedIn('tools', request.tools), ...namedIn('fallbacks', fallbacks)];
+  return otherModels.length === 0 ? {} : { otherModels };
+}
+
+function namedIn(field: string, list: unknown): readonly OtherModel[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((one: unknown, at) =>
+    isObject(one) && typeof one['model'] === 'string' ? [{ model: one['model'], field: `${field}[${at}].model` }] : [],
+  );
 }
 
 /** A conversation that the server holds. The SDK's tool runner asks for one, and goes on with whole conversations where the refusal says that there are none. */

@@ -328,7 +328,7 @@ class Meter {
     const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thought() : 0);
     const output = Math.max(this.#counted?.output ?? 0, this.#output() + hidden);
     const input = this.#counted?.input || this.#call.reservation.promptTokens; // some providers begin with a count of 0
-    const rate = this.#counted?.rate ?? (isConversation(this.#call) ? this.#call.tierRate : undefined);
+    const rate = this.#counted?.rate ?? (isConversation(this.#call) ? this.#call.tierRate?.(this.#model) : undefined);
     const usage = { ...this.#counted, input, output, ...(thought > 0 ? { thought } : {}), ...(rate === undefined ? {} : { rate }), source };
     const counts = this.#counts;
     if (!counts) return usage;
