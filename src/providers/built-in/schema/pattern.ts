@@ -164,10 +164,10 @@ class Search {
   }
 
   #findsOn(walk: Walk, reading: Reading): boolean {
-    let state: ReturnType<Search['#step']>;
-    do state = this.#step(walk, reading);
-    while (state === 'on');
-    return state === 'found' && reading.work.spend(0);
+    for (;;) {
+      const came = this.#step(walk, reading);
+      if (came !== 'on') return came === 'found' && reading.work.spend(0);
+    }
   }
 
   /** Reads one character. */
