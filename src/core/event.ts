@@ -85,7 +85,7 @@ export interface Usage {
   readonly cacheWrite?: number;
   readonly cacheWrite1h?: number;
   readonly thought?: number;
-  /** Output tokens, of `output`, that are no part of the answer: its maximum does not bound them. */
+  /** Output tokens, within `output`, sampled besides the answer; `max_tokens` does not bound them. */
   readonly aside?: number;
   /** Web searches that the provider made and bills one by one. */
   readonly searches?: number;

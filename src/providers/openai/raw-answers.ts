@@ -21,7 +21,7 @@ const wholes: Readonly<Record<string, Whole>> = {
     counts: ({ data }) => ({ pictures: (data as readonly unknown[]).filter(isPicture).length }),
   },
   moderations: { name: 'a list of moderation results', is: ({ results }) => Array.isArray(results), counts: () => ({}) },
-  'audio/transcriptions': { name: 'a transcript', is: ({ text }) => typeof text === 'string', counts: ({ duration }) => heardIn(duration) },
+  'audio/transcriptions': { name: 'a transcript', is: ({ text }) => typeof text === 'string', counts: ({ duration }) => recordedSeconds(duration) },
 };
 
 interface Whole {
@@ -39,14 +39,15 @@ const isPicture = (one: unknown): boolean => isObject(one) && (textOf(one['url']
 const isFailure = (one: unknown): boolean => isObject(one) && isObject(one['error']);
 
 /** @param seconds of a recording, as a provider counts them */
-export const heardIn = (seconds: unknown): Counts => (typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? { heardSeconds: seconds } : {});
+export const recordedSeconds = (seconds: unknown): Counts =>
+  typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? { heardSeconds: seconds } : {};
 
 /** Plausibility limit in seconds: a day of sound, which no request can contain. */
 const longest = 86_400;
 
 /** What a whole answer says of its cost. */
 interface Judged {
-  /** Of a transcript in JSON those of what was said, without the words and segments that repeat it. */
+  /** Bytes of text; of a transcript in JSON, of its `text` alone. */
   readonly textBytes: number;
   /** The amounts that are not counted in tokens. */
   readonly counts: Counts;

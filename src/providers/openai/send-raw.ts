@@ -13,7 +13,7 @@ import { beginsWithEvents } from '../shared/read-answer.ts';
 import { Forwarder } from '../shared/forwarder.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
-import { checkBeginning, checkWhole, heardIn, isEvents, mostJudged } from './raw-answers.ts';
+import { checkBeginning, checkWhole, recordedSeconds, isEvents, mostJudged } from './raw-answers.ts';
 import { RawEvents } from './raw-events.ts';
 
 /** The operation whose answer is a sound. */
@@ -39,16 +39,16 @@ export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: 
   }
 }
 
-const begun = (model: string): Events => [{ type: 'started', model, ignored: [] }, amounts({})];
-
 /** @param counts of the answer, in place of those of the request */
+const begun = (model: string, counts: Counts = {}): Events => [{ type: 'started', model, ignored: [] }, amounts(counts)];
+
 const amounts = (counts: Counts): GenerateEvent => ({ type: 'passed', tokens: 0, counts });
 
 async function* complete(response: UpstreamResponse, model: string, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const bytes = await whole(response, context);
   const contentType = response.headers['content-type'] ?? unknownType;
   const { textBytes, counts } = await checkWhole(call, contentType, bytes);
-  yield [...begun(model), amounts(counts)];
+  yield begun(model, counts);
   call.open(contentType, []);
   call.write(bytes);
   yield [costOf(bytes.subarray(-tailBytes), call.saysText ? Math.ceil(textBytes / bytesPerToken) : 0)];
@@ -149,7 +149,7 @@ const soFar = (cost: GenerateEvent, isWhole: boolean): GenerateEvent =>
 function costOf(tail: Uint8Array, untold: number): GenerateEvent {
   const told = usageIn(Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength).toString('latin1'));
   const usage = told && usageOf(told);
-  return usage ? { type: 'usage', usage } : { type: 'passed', tokens: untold, counts: heardIn(told?.['seconds']) }; // `{"type": "duration", "seconds": 9}`
+  return usage ? { type: 'usage', usage } : { type: 'passed', tokens: untold, counts: recordedSeconds(told?.['seconds']) }; // `{"type": "duration", "seconds": 9}`
 }
 
 async function bodyOf(body: RawBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {
