@@ -1,7 +1,7 @@
+import { objectBy } from '#kit/json/foreign';
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
-import { argumentsOf } from '../shared/arguments.ts';
 import { citationsOf, headOf, imageText, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers, type ShownSearch } from './encode-answer.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
@@ -103,7 +103,7 @@ class Blocks implements Encoder {
   }
 
   #isComplete(): boolean {
-    return this.#json.trimEnd().endsWith('}') && argumentsOf(this.#json) !== undefined;
+    return this.#json.trimEnd().endsWith('}') && objectBy(this.#json, JSON.parse) !== undefined;
   }
 
   #emit(event: ContentEvent): string {

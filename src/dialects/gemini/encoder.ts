@@ -1,7 +1,7 @@
+import { objectBy } from '#kit/json/foreign';
 import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#core/event';
 import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
-import { argumentsOf } from '../shared/arguments.ts';
 import { TextEnds } from '../shared/text-ends.ts';
 import { callPart, candidatesIn, endedCandidate, isHidden, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
@@ -128,7 +128,7 @@ class Chunks implements Encoder {
 
   /** Emits the open calls once all of them are complete. */
   #closeWhole(candidate: number): string {
-    const isWhole = ({ json }: Call) => json.trimEnd().endsWith('}') && argumentsOf(json) !== undefined;
+    const isWhole = ({ json }: Call) => json.trimEnd().endsWith('}') && objectBy(json, JSON.parse) !== undefined;
     return this.#open.get(candidate)?.every(isWhole) ? this.#close(candidate) : '';
   }
 
