@@ -320,7 +320,7 @@ function addMembers(one: Open, delta: Loose): void {
   }
 }
 
-const inputIn = (usage: JsonObject): number => usageOf({ ...usage, output_tokens: 0 })?.input ?? 0;
+const inputIn = (usage: JsonObject): number => usageOf({ ...usage, iterations: undefined, output_tokens: 0 })?.input ?? 0;
 
 const inputCounts = new Set(['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'cache_creation']);
 const typeMember = new Set(['type']);
