@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { body, errorEvent, html, ok, secretWord } from '../../support/fakes/upstream/index.ts';
+import { body, errorEvent, html, ok, replay, secretWord } from '../../support/fakes/upstream/index.ts';
 import { chat } from '../../support/server.ts';
 import { scriptedServer } from '../../support/scripted-server.ts';
 
@@ -70,6 +70,25 @@ describe('a stream whose JSON has spaces', () => {
     expect(text).not.toContain('"error"');
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
+});
+
+test('of two choices in a chunk, the one without a delta has an empty one', async () => {
+  const delta = { content: 'one', role: 'assistant' };
+  const choices = [0, 1].map((index) => ({ index, delta, finish_reason: null }));
+  const odd = [
+    { index: 0, delta: { content: ' two' }, finish_reason: null },
+    { index: 1, finish_reason: null, content_filter_offsets: {} },
+  ];
+  const ends = [0, 1].map((index) => ({ index, delta: {}, finish_reason: 'stop' }));
+  const chunks = [choices, odd, ends].map((list) => JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: list }));
+  upstream.script(replay(chunks));
+  const answer = await server.ask(chat, { ...request, stream: true, n: 2 });
+  const sent = (await answer.text()).split('\n\n').filter((frame) => frame.startsWith('data: {'));
+  expect(sent.map((frame) => JSON.parse(frame.slice(6)) as object)).toMatchObject([
+    { choices },
+    { choices: [odd[0], { ...odd[1], delta: {} }] },
+    { choices: ends },
+  ]);
 });
 
 describe('a chunk in the middle of a stream without a delta', () => {

@@ -20,8 +20,11 @@ const bytesPerToken = 4;
 const someChoices = /"choices"\s*:\s*\[/;
 const someCalls = /"tool_calls"\s*:\s*(?:\[\s*)?\{/;
 
-/** Azure's verdicts on content come in chunks without one: https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-streaming */
-const someDelta = /"delta"\s*:\s*\{/;
+const indexes = /"index"\s*:/g;
+const deltas = /"delta"\s*:\s*\{/g;
+
+/** Has a chunk a choice without a delta? Azure's verdicts on content come in such: https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-streaming */
+const lacksDelta = (line: string): boolean => (line.match(deltas)?.length ?? 0) < Math.max(1, line.match(indexes)?.length ?? 0);
 
 /** What precedes a text in a frame. */
 const beforeText = /"(content|refusal|reasoning|reasoning_content)"\s*:\s*"(?!")/g;
@@ -210,7 +213,7 @@ export class PassingFrames {
   #mended(line: string, events: Events): string | undefined {
     const isFirst = events.some(({ type }) => type === 'started');
     const mayBeOdd =
-      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || someCalls.test(line) || !someChoices.test(line) || !someDelta.test(line);
+      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || someCalls.test(line) || !someChoices.test(line) || lacksDelta(line);
     if (!mayBeOdd) return undefined;
     const chunk = JSON.parse(line) as Chunk;
     if (isFirst) this.#isOdd = !hasDeltas(chunk);
