@@ -14,6 +14,7 @@ import type { Context } from '#core/context';
 import type { Passthrough } from '#core/passthrough';
 import { promptSize } from '#core/measure';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
+import { refuseOtherCase, type Members } from './other-case.ts';
 import { appIn, cacheSecondsIn, strictIn, tagsIn, targetsIn } from './choices.ts';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';
@@ -167,32 +168,19 @@ export function contextOf({ exchange, caller }: Asked, face: BookedFace, app: st
   return hops === undefined ? context : { ...context, hops };
 }
 
-/** `app_name` is for our books and does not go upstream. @throws Fault `invalid` */
-export function unlabelled(json: unknown): { readonly app?: string; readonly body: unknown } {
+/**
+ * `app_name` is for our books and does not go upstream.
+ *
+ * @param members that the face reads. @throws Fault `invalid`, also for one of them in another case
+ */
+export function unlabelled(json: unknown, members: Members): { readonly app?: string; readonly body: unknown } {
   if (json === null || typeof json !== 'object') return { body: json };
-  refuseOtherCase(json);
+  refuseOtherCase(json, members);
   if (!Object.hasOwn(json, 'app_name')) return { body: json };
   const { app_name: app, ...body } = json as { readonly app_name?: unknown };
   if (typeof app !== 'string') throw new Fault('invalid', 'app_name must be a string.', { field: 'app_name' });
   return { app, body };
 }
-
-/**
- * Servers written in Go read members whatever their case: there, `Model` would name another model than the one that is allowed and charged here, and `Max_Tokens`
- * another maximum than the one that is set aside. https://pkg.go.dev/encoding/json#Unmarshal
- *
- * @param fields of a request, which go upstream as they are. @throws Fault `invalid`
- */
-export function refuseOtherCase(fields: object): void {
-  for (const name in fields) {
-    if (!/[^a-z_]/.test(name)) continue;
-    const folded = name.toUpperCase().toLowerCase(); // in two steps: `ſ` and the sign of Kelvin are s and k there, too
-    if (folded !== name && costly.has(folded)) throw new Fault('invalid', `${name} must be spelled ${folded}.`, { field: name });
-  }
-}
-
-/** The members on which depends who answers, and what the answer costs. */
-const costly: ReadonlySet<string> = new Set('model max_tokens max_completion_tokens max_output_tokens n stream service_tier'.split(' '));
 
 const withPassthrough = ({ call, passthrough }: Understood, sink: Pick<Passthrough, 'write' | 'drained'>): GenerateCall =>
   passthrough ? { ...call, passthrough: { ...passthrough, write: sink.write, drained: sink.drained } } : call;

@@ -58,7 +58,7 @@ const Tool = Type.Object(
   { description: 'Functions, or a tool of the provider: googleSearch, codeExecution, urlContext…' },
 );
 
-const GenerationConfig = Type.Object({
+export const GenerationConfig = Type.Object({
   temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
   topP: optional(Type.Number({ minimum: 0, maximum: 1 })),
   topK: optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
@@ -101,7 +101,7 @@ const conversation = {
 
 export type GenerateRequest = Static<typeof GenerateRequest>;
 export const GenerateRequest = Type.Object(
-  { ...conversation, generationConfig: optional(GenerationConfig) },
+  { ...conversation, generationConfig: optional(GenerationConfig), serviceTier: optional(anything) },
   { description: 'Content generation request. Members may be spelled in snake_case too; other members are passed on to providers that speak this interface.' },
 );
 

@@ -4,9 +4,11 @@ import { chat } from '#dialects/openai/chat/index';
 import { encodeUsage } from '#dialects/openai/chat/usage';
 import { hasOlderFunctions } from '#dialects/openai/chat/older-functions';
 import { ChatCompletion, ChatRequest } from '#dialects/openai/chat/wire';
+import { ResponsesRequest } from '#dialects/openai/responses/wire';
 import { clientField } from '#dialects/shared/field-names';
 import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
+import { membersOf } from '../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import type { GenerateCall } from '#core/call';
 import type { Clock } from '#kit/async/clock';
@@ -28,11 +30,14 @@ export function chatRoute(deps: GeneratingDeps): Route {
   };
 }
 
+/** Also those of a request for a response, in whose words some clients ask. */
+const members = membersOf({ ...ChatRequest.properties, ...ResponsesRequest.properties, top_k: true, thinking: true });
+
 const chatField = (field: string, call: GenerateCall) => clientField(chat.fieldNames, field, call);
 
 function understood(asked: Asked, clock: Clock): Understood {
   const { exchange, json, bytes, places } = asked;
-  const { app, body } = unlabelled(json);
+  const { app, body } = unlabelled(json, members);
   const { call, usageWanted, asItCame, fieldOf } = isForResponse(body)
     ? { ...decodeResponseBody(body), asItCame: false }
     : { ...decodeRequest(body), fieldOf: chatField };

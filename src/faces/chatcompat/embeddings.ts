@@ -3,6 +3,7 @@ import { encodeResult } from '#dialects/openai/embeddings/result';
 import { dialect, EmbeddingList, EmbeddingRequest } from '#dialects/openai/embeddings/wire';
 import { answerHeaders } from '../answer-headers.ts';
 import { accompanied, contextOf, unlabelled, type EmbeddingDeps } from '../answer.ts';
+import { membersOf } from '../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import type { Embedded, EmbedPassthrough } from '#core/embed';
 import { isObject } from '#core/json';
@@ -22,9 +23,11 @@ export function embeddingsRoute(deps: EmbeddingDeps): Route {
   };
 }
 
+const members = membersOf(EmbeddingRequest.properties);
+
 async function answer(deps: EmbeddingDeps, asked: Asked): Promise<void> {
   const { exchange, json, bytes, places } = asked;
-  const { app, body } = unlabelled(json);
+  const { app, body } = unlabelled(json, members);
   const call = decodeRequest(body);
   const context = { ...contextOf(asked, 'chatcompat', app, []), balance: deps.embeddingBalance() };
   const isPlain = body === json && isObject(body) && Object.values(body).every((value) => value !== null);

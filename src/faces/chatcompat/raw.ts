@@ -1,11 +1,12 @@
-import { Type, type TSchema } from 'typebox';
+import { Type, type TObject } from 'typebox';
 import { encodeFaultFrame } from '#dialects/openai/chat/faults';
 import { bodyFault } from '#dialects/shared/read-fields';
 import { checked } from '#kit/json/check';
 import { audioSeconds } from './audio-duration.ts';
 import { answerHeaders } from '../answer-headers.ts';
 import { forwarded } from '../forwarded.ts';
-import { accompanied, contextOf, refuseOtherCase, unlabelled, type GeneratingDeps } from '../answer.ts';
+import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
+import { membersOf, refuseOtherCase } from '../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import { optionalOrNull } from '#http/schemas';
 import { Fault } from '#core/fault';
@@ -39,7 +40,7 @@ export function rawRoutes(deps: RawDeps): readonly Route[] {
 interface Operation {
   readonly name: string;
   readonly summary: string;
-  readonly input: TSchema;
+  readonly input: TObject;
   /** The model where the request names none. */
   readonly model: string;
   /** The fields whose text costs. */
@@ -99,11 +100,18 @@ interface Read {
   readonly app: string | undefined;
 }
 
+/** Also those that are read though the schemas do not describe them. */
+const members = new Map(
+  operations.map(({ name, input }) => [
+    name,
+    membersOf({ ...input.properties, prompt: true, stream_format: true, response_format: true, sequential_image_generation_options: true }),
+  ]),
+);
 const checks = new Map(operations.map(({ name, input }) => [name, checked(input, bodyFault)]));
 
 async function read(operation: Operation, asked: Asked): Promise<Read> {
   if (operation.form) return readForm(operation, asked);
-  const { app, body } = unlabelled(asked.json);
+  const { app, body } = unlabelled(asked.json, members.get(operation.name)!);
   const fields = checks.get(operation.name)!(body) as Readonly<Record<string, unknown>>;
   const bytes = body === asked.json ? asked.bytes : undefined;
   if (!bytes) throw new Fault('invalid', 'app_name cannot be in the body here: send it as X-App-Name.', { field: 'app_name' });
@@ -122,7 +130,7 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
 async function readForm(operation: Operation, { exchange, json, files }: Asked): Promise<Read> {
   const texts = json as Readonly<Record<string, string | readonly string[]>>;
   const fields: Record<string, unknown> = { ...texts };
-  refuseOtherCase(fields);
+  refuseOtherCase(fields, members.get(operation.name)!);
   const form = new FormData();
   for (const [name, text] of Object.entries(texts)) {
     if (typeof text === 'string') form.append(name, text);

@@ -9,6 +9,7 @@ import type { Asked, Route } from '#http/route';
 import { optionalOrNull } from '#http/schemas';
 import { answerSpeech } from '../answer-speech.ts';
 import { unlabelled, type GeneratingDeps } from '../answer.ts';
+import { membersOf } from '../other-case.ts';
 import { root } from './root.ts';
 
 export interface SpeechDeps extends Pick<GeneratingDeps, 'limits'> {
@@ -27,6 +28,7 @@ const SpeechFields = Type.Object({
   stream_format: optionalOrNull(Type.String({ maxLength: 100 })),
 });
 
+const members = membersOf(SpeechFields.properties);
 const fieldsOf = checked(SpeechFields, bodyFault);
 
 export function speechRoute(deps: SpeechDeps): Route {
@@ -47,7 +49,7 @@ export function speechRoute(deps: SpeechDeps): Route {
 }
 
 function decoded({ json, bytes, places }: Asked, defaultSpeech: () => string): { readonly app: string | undefined; readonly call: SpeakCall } {
-  const { app, body } = unlabelled(json);
+  const { app, body } = unlabelled(json, members);
   const { model = defaultSpeech(), input, voice, instructions, response_format: format, speed, stream_format: streamed } = fieldsOf(body);
   return {
     app,

@@ -1,7 +1,9 @@
 import { decodeBatchEmbed, decodeEmbed, decodePredict } from '#dialects/gemini/embed-request';
+import { BatchEmbedRequest, EmbedRequest, PredictRequest } from '#dialects/gemini/embed-wire';
 import { encodeBatchEmbedResult, encodeEmbedResult, encodePredictResult } from '#dialects/gemini/embed-result';
 import { answerHeaders } from '../answer-headers.ts';
 import { accompanied, contextOf, unlabelled, type EmbeddingDeps } from '../answer.ts';
+import { membersInBothSpellings } from '../other-case.ts';
 import type { Asked } from '#http/route';
 
 /** The operations that make vectors, each with its words for the question and the answer. */
@@ -10,6 +12,8 @@ const operations = {
   batchEmbedContents: { decode: decodeBatchEmbed, encode: encodeBatchEmbedResult },
   predict: { decode: decodePredict, encode: encodePredictResult },
 } as const;
+
+const members = membersInBothSpellings({ ...EmbedRequest.properties, ...BatchEmbedRequest.properties, ...PredictRequest.properties });
 
 /** `embedContent`, `batchEmbedContents`, and `predict` as the platform has it. @param nameFor the model to ask where this one is wanted; throws a Fault */
 export async function embedContent(
@@ -20,7 +24,7 @@ export async function embedContent(
 ): Promise<void> {
   const { decode, encode } = operations[operation];
   const { exchange } = asked;
-  const { app, body } = unlabelled(asked.json);
+  const { app, body } = unlabelled(asked.json, members);
   const call = { ...decode(body, model), model: nameFor(model) };
   const context = { ...contextOf(asked, 'gencompat', app, []), balance: deps.embeddingBalance() };
   await accompanied(deps, exchange, { call: { model: call.model, stream: false }, context }, async () => {

@@ -1,11 +1,18 @@
 import { fieldIn } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
+import { GenerateRequest, GenerationConfig } from '#dialects/gemini/wire';
 import { gemini } from '#dialects/gemini/index';
 import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
+import { membersInBothSpellings, refuseOtherCase } from '../other-case.ts';
 import type { Asked } from '#http/route';
 import { isWebSearch } from '#core/conversation';
+import { isObject } from '#core/json';
 import { Fault } from '#core/fault';
+
+const members = membersInBothSpellings(GenerateRequest.properties);
+const configMembers = membersInBothSpellings(GenerationConfig.properties);
+const configNames = ['generationConfig', 'generation_config'];
 
 /** `generateContent` and `streamGenerateContent`. @param namesFor the names of the models to ask, in turn, for a name that a client writes; throws a Fault */
 export async function generateContent(
@@ -15,7 +22,8 @@ export async function generateContent(
   namesFor: (model: string) => readonly [string, ...string[]],
 ): Promise<void> {
   const { exchange, json } = asked;
-  const { app, body } = unlabelled(json);
+  const { app, body } = unlabelled(json, members);
+  if (isObject(body)) for (const name of configNames) if (isObject(body[name])) refuseOtherCase(body[name], configMembers, `${name}.`);
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
   const call = gemini.decodeRequest(body, { model, stream });
   const context = contextOf(asked, 'gencompat', app, []);

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
 import { CountRequest, GenerateChunk, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
 import { contextOf, type EmbeddingDeps, type GeneratingDeps, unlabelled } from '../answer.ts';
+import { membersInBothSpellings } from '../other-case.ts';
 import type { Exchange } from '#http/exchange';
 import type { Asked, Operation, Route } from '#http/route';
 import { Fault } from '#core/fault';
@@ -101,13 +102,15 @@ function answered(deps: OperationDeps, asked: Asked, address: string): unknown {
 const noOperation =
   'There is nothing at this address: it ends with the model, a colon, and generateContent, streamGenerateContent, countTokens, embedContent or batchEmbedContents.';
 
+const countMembers = membersInBothSpellings(CountRequest.properties);
+
 interface CountDeps {
   readonly count: (call: GenerateCall, context: Context) => Promise<number>;
 }
 
 /** `countTokens`: the prompt's tokens, as the provider counts them if it can be asked, else as the built-in model does. Costs nothing. */
 async function countTokens({ count }: CountDeps, asked: Asked, written: string, namesFor: (model: string) => readonly [string, ...string[]]) {
-  const { app, body } = unlabelled(asked.json);
+  const { app, body } = unlabelled(asked.json, countMembers);
   const call = decodeCount(body, written);
   const [model] = namesFor(written);
   return { totalTokens: await count({ ...call, model }, contextOf(asked, 'gencompat', app, [])) };

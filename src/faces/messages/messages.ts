@@ -6,6 +6,7 @@ import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#diale
 import { clientField } from '#dialects/shared/field-names';
 import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
+import { membersOf } from '../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#core/conversation';
 import type { GenerateCall } from '#core/call';
@@ -30,11 +31,14 @@ export function messageRoute(deps: GeneratingDeps): Route {
   };
 }
 
+/** The last ones are read though the schema does not describe them. */
+const members = membersOf({ ...MessagesRequest.properties, thread: true, speed: true, inference_geo: true, fallbacks: true });
+
 const fieldOf = (field: string, call: GenerateCall) => clientField(messages.fieldNames, field, call);
 
 function understood(asked: Asked): Understood {
   const { exchange, json, bytes, places } = asked;
-  const { app, body } = unlabelled(json);
+  const { app, body } = unlabelled(json, members);
   const call = messages.decodeRequest(body);
   const searches = call.tools.some(isWebSearch);
   const answer = { id: answerId('msg_', exchange), cites: searches };
@@ -72,7 +76,7 @@ export function countRoute({ models, count }: CountDeps): Route {
     output: TokenCount,
     async answer(asked) {
       const { exchange, caller, json } = asked;
-      const { app, body } = unlabelled(json);
+      const { app, body } = unlabelled(json, members);
       const call = decodeCount(body);
       known(models(caller), call.model);
       const tokens = await count(call, contextOf(asked, 'messages', app, ['anthropic-beta']));

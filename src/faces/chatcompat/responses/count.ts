@@ -8,6 +8,7 @@ import type { Context } from '#core/context';
 import { isObject } from '#core/json';
 import { modelNamed, unknownModel } from '#core/known-models';
 import { checkText, contextOf, unlabelled } from '../../answer.ts';
+import { membersOf } from '../../other-case.ts';
 import type { ModelsOf } from '../../model-list.ts';
 import { root } from '../root.ts';
 import { continuationOf } from './continuation.ts';
@@ -21,6 +22,8 @@ export interface CountDeps extends KeepingDeps {
 const CountRequest = Type.Object({ ...ResponsesRequest.properties, input: optionalOrNull(Input) });
 const InputTokens = Type.Object({ object: Type.Literal('response.input_tokens'), input_tokens: Type.Integer() });
 
+const members = membersOf(ResponsesRequest.properties);
+
 /** `POST /responses/input_tokens`: the tokens of a request for a response, with the stored conversation that it continues. Costs nothing. */
 export function countRoute(deps: CountDeps): Route {
   return {
@@ -32,7 +35,7 @@ export function countRoute(deps: CountDeps): Route {
     input: CountRequest,
     output: InputTokens,
     async answer(asked) {
-      const { app, body } = unlabelled(asked.json);
+      const { app, body } = unlabelled(asked.json, members);
       const request = requestOf(isObject(body) ? { ...body, input: body['input'] ?? [] } : body);
       const { before, said } = await continuationOf(deps, asked, request);
       const call = callOf(request, [...before, ...said]);

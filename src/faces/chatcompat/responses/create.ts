@@ -7,6 +7,7 @@ import { encodeResult } from '#dialects/openai/responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai/responses/wire';
 import { answerId } from '../../answer-id.ts';
 import { answerCall, checkText, contextOf, unlabelled, type GeneratingDeps, type Words } from '../../answer.ts';
+import { membersOf } from '../../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
@@ -38,9 +39,11 @@ export function responseRoute(deps: CreatingDeps, background: Background): Route
   };
 }
 
+const members = membersOf(ResponsesRequest.properties);
+
 async function answer(deps: CreatingDeps, background: Background, asked: Asked): Promise<void> {
   const { exchange, caller, json } = asked;
-  const { app, body } = unlabelled(json);
+  const { app, body } = unlabelled(json, members);
   const request = requestOf(body);
   const stored = request.store ?? deps.storing();
   if (request.background && request.store === false) throw new Fault('invalid', 'background needs store to be true.', { field: 'background' });
