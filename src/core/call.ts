@@ -27,8 +27,8 @@ export interface GenerateCall {
   readonly stream: boolean;
   /** The client's own user, as the client names them to providers. */
   readonly endUser?: string;
-  /** What tokens cost in the service tier that the client asks for, as a multiple of the usual price; absent: no more than usual. */
-  readonly tierRate?: number;
+  /** What tokens cost in the service tier that the client asks for, as a multiple of the usual price of a model, by its name upstream; absent: no more than usual. */
+  readonly tierRate?: (model: string) => number;
   readonly extra: Extra;
   /** Fields that the gateway itself keeps for the client: a provider without them gets a warning, and is no reason to refuse a strict client. */
   readonly kept?: readonly string[];

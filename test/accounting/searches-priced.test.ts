@@ -6,7 +6,10 @@ import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
 /** What providers bill beside tokens, or bill tokens at another rate for. */
 
-const { upstream, server } = await scriptedServer((one) => ({ yaml: everyWire(one, 'price: { input: 1000, output: 1000, search: 0.25 }') }));
+const price = 'price: { input: 1000, output: 1000, search: 0.25 }';
+const { upstream, server } = await scriptedServer((one) => ({
+  yaml: everyWire(one, price).replace('models:\n', `models:\n  quick: { targets: [{ provider: chat, model: gpt-5.5 }], ${price} }\n`),
+}));
 
 async function costOf({ headers }: { readonly headers: Headers }): Promise<number | undefined> {
   const answer = await server.ask(`/server/admin/logs/${headers.get('x-request-id')!}`);
@@ -120,6 +123,9 @@ test.each([
   ['gpt-5', 'fast', 2],
   ['gpt-4.1-mini', 'priority', 1.75],
   ['gpt-4.1-nano', 'priority', 2],
+  ['openai/gpt-5.5', 'priority', 2.5],
+  ['gpt-4o-2024-05-13', 'priority', 1.75],
+  ['gpt-4o-2024-08-06', 'priority', 1.7],
   ['o3-2025-04-16', 'priority', 1.75],
 ])('%s in the tier %s costs %f times as much, by either interface of a provider', async (model, tier, times) => {
   for (const stream of [false, true]) {
@@ -137,16 +143,16 @@ test.each([
   }
 });
 
-/** Answers of ten tokens in and ten out. @param told what the usage says of the tier; in a stream of messages it is said at the beginning alone */
-const tiered: Readonly<Record<string, (stream: boolean, told: object) => Behaviour>> = {
-  messages: (stream, told) => {
+/** Answers of ten tokens in and ten out. @param told what the usage says of the tier; in a stream of messages at the beginning. @param last what it says at the end of one */
+const tiered: Readonly<Record<string, (stream: boolean, told: object, last?: object) => Behaviour>> = {
+  messages: (stream, told, last = {}) => {
     const one = { ...message, usage: { input_tokens: 10, output_tokens: 10, ...told } };
     if (!stream) return body(JSON.stringify(one));
     const frames = [
       { type: 'message_start', message: { ...one, content: [], stop_reason: null, usage: { ...one.usage, output_tokens: 1 } } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'Sun.' } },
       { type: 'content_block_stop', index: 0 },
-      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 10 } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 10, ...last } },
       { type: 'message_stop' },
     ];
     return replay(frames.map((frame) => JSON.stringify(frame)));
@@ -199,6 +205,16 @@ test('what a provider of messages samples beside the answer is booked, and its c
   }
 });
 
+test('what is told at the end of a stream counts beside the input, also where that is taken back', async () => {
+  const iterations = [{ type: 'compaction', input_tokens: 100, output_tokens: 20 }];
+  for (const last of [{ iterations }, { input_tokens: 10, iterations }, { input_tokens: 0, iterations }]) {
+    upstream.script(tiered['messages']!(true, {}, last));
+    const answer = await askFace(server, 'messages', { model: 'messages', content: 'weather?', stream: true, more: { max_tokens: 20 } });
+    expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
+    expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ inputTokens: 110, outputTokens: 30 });
+  }
+});
+
 test.each<[Face, string, object, object]>([
   ['chat', 'chat', { max_tokens: 10 }, { service_tier: 'fast' }],
   ['messages', 'messages', { max_tokens: 10 }, { speed: 'fast' }],
@@ -210,4 +226,19 @@ test.each<[Face, string, object, object]>([
   expect((await ask(tier)).status).toBe(429);
   upstream.script(model === 'chat' ? body(JSON.stringify(completion('default'))) : tiered[model]!(false, {}));
   expect((await ask({})).status).toBe(200);
+});
+
+test.each<[Face, string, object, object, number]>([
+  ['chat', 'quick', { max_tokens: 1000 }, { service_tier: 'priority' }, 2.5],
+  ['gencompat', 'gemini', { generationConfig: { maxOutputTokens: 1000 } }, { serviceTier: 'priority' }, 2],
+])('%s clients that ask %s for a dearer tier have what it costs at most set aside, under whatever name', async (face, model, most, tier, times) => {
+  const ask = async (monthlyUsd: number) => {
+    const { keys } = await newMember(server, { monthlyUsd });
+    upstream.script(model === 'quick' ? body(JSON.stringify(completion('default'))) : tiered[model]!(false, {}));
+    const answer = await askFace({ url: server.url, key: keys[0]! }, face, { model, content: 'weather?', stream: false, more: { ...most, ...tier } });
+    upstream.reset();
+    return answer.status;
+  };
+  expect(await ask(times - 0.05)).toBe(429);
+  expect(await ask(times + 0.1)).toBe(200);
 });

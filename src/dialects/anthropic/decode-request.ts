@@ -4,6 +4,7 @@ import type { Sampling } from '#core/sampling';
 import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
+import { askedRate } from '../shared/asked-rate.ts';
 import { bodyFault, bounded, invalid, isGiven, missing } from '../shared/read-fields.ts';
 import { termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
@@ -29,13 +30,12 @@ export function decodeRequest(body: unknown): GenerateCall {
   if (isGiven(request.top_k)) sampling.topK = request.top_k;
   if (isGiven(request.stop_sequences) && request.stop_sequences.length > 0) sampling.stop = request.stop_sequences;
   const endUser = request.metadata?.user_id;
-  const tierRate = rateOf(request);
   return {
     ...conversationOf(request),
     sampling,
     stream: request.stream ?? false,
     ...(endUser ? { endUser } : {}),
-    ...(tierRate > 1 ? { tierRate } : {}),
+    ...askedRate(() => rateOf(request)),
     extra: extraOf(request),
   };
 }

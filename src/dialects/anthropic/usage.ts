@@ -62,10 +62,9 @@ const besideAnswers: ReadonlySet<string> = new Set(['compaction', 'advisor_messa
 /**
  * What tokens cost, as a multiple of the usual price: answers in the fast mode, and those made in the US alone.
  * https://platform.claude.com/docs/en/build-with-claude/fast-mode#pricing https://platform.claude.com/docs/en/about-claude/pricing#data-residency-pricing
- *
- * @param told a request or a usage: both have the same members
+ * The members are the same in a request and in a usage.
  */
-export const rateOf = ({ speed, inference_geo: place }: Readonly<Record<string, unknown>>): number => (speed === 'fast' ? 2 : 1) * (place === 'us' ? 1.1 : 1);
+export const rateOf = ({ speed, inference_geo: geo }: Readonly<Record<string, unknown>>): number => (speed === 'fast' ? 2 : 1) * (geo === 'us' ? 1.1 : 1);
 
 /** Tokens written into the cache, and how many of them for an hour. Where the two lifetimes do not add up to the total, the total counts. */
 function writesOf({ cache_creation_input_tokens: sum, cache_creation: parts }: Readonly<Record<string, unknown>>) {

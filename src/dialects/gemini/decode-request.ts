@@ -10,7 +10,7 @@ import { toolsOf } from './decode-tools.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { withClientSpelling } from './spelling.ts';
 import { effortOf, levelEffort } from './thinking.ts';
-import { rateOf } from './usage.ts';
+import { askedTier } from './usage.ts';
 import { CountRequest, dialect, GenerateRequest, type WireConfig } from './wire.ts';
 
 const check = checked(GenerateRequest, bodyFault);
@@ -49,8 +49,6 @@ function callOf(request: GenerateRequest, asked: Addressed): GenerateCall {
   const reasoning = reasoningOf(config.thinkingConfig);
   const { output, notes } = outputOf(config);
   const turns = turnsOf(request.contents, request.systemInstruction);
-  const { serviceTier } = request as Readonly<Record<string, unknown>>;
-  const tierRate = rateOf(serviceTier) ?? 1;
   return {
     dialect,
     ...asked,
@@ -61,7 +59,7 @@ function callOf(request: GenerateRequest, asked: Addressed): GenerateCall {
     output,
     sampling: samplingOf(config),
     ...(reasoning ? { reasoning } : {}),
-    ...(tierRate > 1 ? { tierRate } : {}),
+    ...askedTier(request.serviceTier),
     extra: extraOf(request, config, { ...choiceCarried, ...notes }),
   };
 }

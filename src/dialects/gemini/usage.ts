@@ -1,5 +1,6 @@
 import type { Usage } from '#core/event';
 import { isEmpty, isObject, own, rest, textOf, type JsonObject } from '#core/json';
+import { askedRate } from '../shared/asked-rate.ts';
 import { isCount } from '../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
@@ -18,7 +19,7 @@ export function usageOf(value: unknown): Usage | undefined {
   const output = Math.max(count('candidatesTokenCount') + thought, count('totalTokenCount') - input);
   if (!isCount(input) || !isCount(output)) return undefined;
   const cached = value['cachedContentTokenCount'];
-  const rate = rateOf(value['serviceTier']) ?? rateOf(value['trafficType']);
+  const rate = [value['serviceTier'], value['trafficType']].map(rateOf).find((one) => one !== 1);
   const carried = rest(value, known);
   return {
     input,
@@ -31,14 +32,19 @@ export function usageOf(value: unknown): Usage | undefined {
   };
 }
 
-/** What service tiers cost, as multiples of the usual price. https://ai.google.dev/gemini-api/docs/pricing */
+/** What service tiers cost, as multiples of the usual price: the list of most models has about 1.8 for `priority`. https://ai.google.dev/gemini-api/docs/pricing */
 const tierRates: ReadonlyMap<string | undefined, number> = new Map([
   ['flex', 0.5],
   ['priority', 1.8],
 ]);
 
-/** @param tier of a request or a usage: `priority`, `SERVICE_TIER_PRIORITY`; on the cloud platform `ON_DEMAND_PRIORITY`. @returns undefined for the usual one */
-export const rateOf = (tier: unknown): number | undefined => tierRates.get(textOf(tier).toLowerCase().split('_').at(-1));
+/** @param tier of a request or a usage: `priority`, `SERVICE_TIER_PRIORITY`; on the cloud platform `ON_DEMAND_PRIORITY` */
+const rateOf = (tier: unknown): number => tierRates.get(nameOf(tier)) ?? 1;
+
+const nameOf = (tier: unknown): string | undefined => textOf(tier).toLowerCase().split('_').at(-1);
+
+/** `priority` costs 75 to 100 % more than usual: the most of it is set aside. https://ai.google.dev/gemini-api/docs/optimization */
+export const askedTier = (tier: unknown) => askedRate(() => (nameOf(tier) === 'priority' ? 2 : rateOf(tier)));
 
 export function encodeUsage({ input, output, cached, thought = 0, extra }: Usage): JsonObject {
   const carried = own(extra, dialect);

@@ -1,6 +1,6 @@
-import type { GenerateCall } from '#core/call';
 import type { Usage } from '#core/event';
 import { isEmpty, type Extra, type Json, type JsonObject } from '#core/json';
+import { askedRate } from '../shared/asked-rate.ts';
 import { isCount } from '../shared/read-fields.ts';
 
 /** The usage from the counts of OpenAI's wires; impossible ones are left out. */
@@ -29,19 +29,19 @@ const tierRates: ReadonlyMap<string, number> = new Map([
   ['ultrafast', 6],
 ]);
 
-/** The models of which the fast tier costs another multiple. https://openai.com/api-fast-mode/ */
+/** The models of which the fast tier costs another multiple; some vendors write `openai/` before the name. https://openai.com/api-fast-mode/ */
 const fastRates: readonly (readonly [RegExp, number])[] = [
-  [/^gpt-5\.5\b/, 2.5],
-  [/^gpt-5-mini\b/, 1.8],
-  [/^(?:gpt-4\.1(?!-nano)|o3)\b/, 1.75],
-  [/^gpt-4o-mini\b/, 5 / 3],
-  [/^gpt-4o\b/, 1.7],
-  [/^o4-mini\b/, 20 / 11],
+  [/(?:^|\/)gpt-5\.5\b/, 2.5],
+  [/(?:^|\/)gpt-5-mini\b/, 1.8],
+  [/(?:^|\/)(?:gpt-4\.1(?!-nano)|gpt-4o-2024-05-13|o3)\b/, 1.75],
+  [/(?:^|\/)gpt-4o-mini\b/, 5 / 3],
+  [/(?:^|\/)gpt-4o\b/, 1.7],
+  [/(?:^|\/)o4-mini\b/, 20 / 11],
 ];
 
-function rateOf(tier: string, model: string): number | undefined {
+function rateOf(tier: string, model: string): number {
   const isFast = tier === 'fast' || tier === 'priority';
-  return (isFast ? fastRates.find(([name]) => name.test(model))?.[1] : undefined) ?? tierRates.get(tier);
+  return (isFast ? fastRates.find(([name]) => name.test(model))?.[1] : undefined) ?? tierRates.get(tier) ?? 1;
 }
 
 /** What a usage depends on beside its counts. */
@@ -51,18 +51,15 @@ export interface Served {
   readonly model: string;
 }
 
-export const untold: Served = { tier: '', model: '' };
+export const unknownTier: Served = { tier: '', model: '' };
 
 export function atTier(usage: Usage, { tier, model }: Served): Usage {
   const rate = rateOf(tier, model);
-  return rate === undefined ? usage : { ...usage, rate };
+  return rate === 1 ? usage : { ...usage, rate };
 }
 
-/** What the tier that a client asks for costs above the usual price. A cheaper one is not certain: what is set aside for the call has to be enough. */
-export function askedTier(serviceTier: string | null | undefined, model: string): Pick<GenerateCall, 'tierRate'> | undefined {
-  const rate = serviceTier ? rateOf(serviceTier, model) : undefined;
-  return rate !== undefined && rate > 1 ? { tierRate: rate } : undefined;
-}
+/** What the tier that a client asks for costs above the usual price, for each model that may answer: the client may know it by another name. */
+export const askedTier = (tier: string | null | undefined) => askedRate((model) => rateOf(tier ?? '', model));
 
 /** These wires have one count of cache write tokens for all lifetimes. */
 export const writtenIn = (minutes: number | undefined, hour: number | undefined): number | undefined =>

@@ -4,6 +4,7 @@ import { isConversation } from '#core/routed-call';
 import { promptSize } from '#core/measure';
 import { costOfCounts, costOfSearches, hasCountRates, tokensOfCounts } from '#core/price';
 import type { RoutedCall } from '#core/routed-call';
+import type { Model } from '#core/target';
 
 /** What a call may cost at most: tokens, and what is priced by another unit. */
 export interface Most {
@@ -53,11 +54,15 @@ export function mostOf(call: RoutedCall): Most {
     bytes,
     isLimit: longestOutput === output,
     usd: costOfSearches(route.price ?? {}, isConversation(call) ? searchesOf(call) : 0),
-    rate: (isConversation(call) ? call.tierRate : undefined) ?? 1,
+    rate: isConversation(call) && call.tierRate ? dearestIn(call.tierRate, route) : 1,
   };
   if (maxTokens === undefined) return { ...known, output, isWhole: false };
   return { ...known, output: Math.min(maxTokens, longestOutput ?? Infinity), isWhole: true };
 }
+
+/** The highest rate of a tier, whichever of a model's targets answers. */
+const dearestIn = (rateOf: (model: string) => number, { targets }: Model): number =>
+  Math.max(1, ...targets.flatMap(({ target, others = [] }) => [target, ...others].map(({ model }) => rateOf(model))));
 
 /** Searches for which money is set aside, where a call names no maximum, and at most. */
 const usualSearches = 10;

@@ -100,7 +100,7 @@ class ChunkReader implements Reader {
 
   #start(chunk: Chunk, events: GenerateEvent[]): void {
     this.#started = true;
-    const model = textOf(chunk.model) || this.#model;
+    const model = this.#served || this.#model;
     const extra = isEmpty(this.#before) ? {} : { extra: { [dialect]: this.#before } };
     events.push({ type: 'started', model, ignored: this.#ignored, ...extra });
   }

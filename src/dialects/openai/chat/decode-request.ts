@@ -54,7 +54,7 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     ...(reasoning && { reasoning }),
     stream: request.stream ?? false,
     ...endUserOf(request),
-    ...askedTier(request.service_tier, request.model),
+    ...askedTier(request.service_tier),
     extra: extraOf(request, older !== undefined),
   };
   const asItCame = older ? isAsItCame(request, [], undefined) : isAsItCame(request, tools, toolChoice);

@@ -119,7 +119,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     ...(isGiven(request.reasoning?.effort) ? { reasoning: { effort: request.reasoning.effort } } : {}),
     stream: request.stream ?? false,
     ...(endUser ? { endUser } : {}),
-    ...askedTier(request.service_tier, request.model),
+    ...askedTier(request.service_tier),
     extra: extraOf(request, choice),
     ...(isGiven(request.metadata) ? { kept: ['metadata'] } : {}), // with the response
   };

@@ -1,11 +1,11 @@
 import type { Usage } from '#core/event';
 import { isEmpty, isObject, own, type JsonObject } from '#core/json';
-import { atTier, carriedUsage, usageFrom, untold, writtenIn, type Served } from '../usage.ts';
+import { atTier, carriedUsage, usageFrom, unknownTier, writtenIn, type Served } from '../usage.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
 /** @returns undefined where the provider's counts are missing or impossible: the caller then estimates */
-export function usageOf(value: unknown, served: Served = untold): Usage | undefined {
+export function usageOf(value: unknown, served: Served = unknownTier): Usage | undefined {
   if (!isObject(value)) return undefined;
   const {
     input_tokens: input,
