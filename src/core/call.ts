@@ -29,11 +29,19 @@ export interface GenerateCall {
   readonly endUser?: string;
   /** What tokens cost in the service tier that the client asks for, as a multiple of the usual price of a model, by its name upstream; absent: no more than usual. */
   readonly tierRate?: (model: string) => number;
+  /** Other models that the provider may ask for this call: each has to be one that the caller may use. Absent: none. */
+  readonly otherModels?: readonly OtherModel[];
   readonly extra: Extra;
   /** Fields that the gateway itself keeps for the client: a provider without them gets a warning, and is no reason to refuse a strict client. */
   readonly kept?: readonly string[];
   /** Present where the client's bytes may be forwarded unparsed, if the target speaks the same dialect. */
   readonly passthrough?: Passthrough;
+}
+
+/** A model with the field that names it, as in `fallbacks[0].model`. */
+export interface OtherModel {
+  readonly model: string;
+  readonly field: string;
 }
 
 /** A call without tools, answered whole and by a text, unless it says otherwise. */

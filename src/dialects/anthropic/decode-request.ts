@@ -1,5 +1,5 @@
 import { checked } from '#kit/json/check';
-import type { GenerateCall, Reasoning } from '#core/call';
+import type { GenerateCall, OtherModel, Reasoning } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { Fault } from '#core/fault';
@@ -36,8 +36,26 @@ export function decodeRequest(body: unknown): GenerateCall {
     stream: request.stream ?? false,
     ...(endUser ? { endUser } : {}),
     ...askedRate(() => rateOf(request)),
+    ...otherModelsOf(request),
     extra: extraOf(request),
   };
+}
+
+/**
+ * Advisors, and the models that answer where the first one refuses.
+ * https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback
+ */
+function otherModelsOf(request: MessagesRequest): Pick<GenerateCall, 'otherModels'> {
+  const { fallbacks } = request as { readonly fallbacks?: unknown };
+  const otherModels = [...namedIn('tools', request.tools), ...namedIn('fallbacks', fallbacks)];
+  return otherModels.length === 0 ? {} : { otherModels };
+}
+
+function namedIn(field: string, list: unknown): readonly OtherModel[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((one: unknown, at) =>
+    isObject(one) && typeof one['model'] === 'string' ? [{ model: one['model'], field: `${field}[${at}].model` }] : [],
+  );
 }
 
 /** A conversation that the server holds. The SDK's tool runner asks for one, and goes on with whole conversations where the refusal says that there are none. */

@@ -20,21 +20,35 @@ export interface Models extends KnownModels {
 /**
  * Resolves the model name of a call, or the names that the caller chose in its place.
  * @param models as the caller sees them
- * @throws Fault `not-found`, reason `model`; `unsupported` for a task that no target of the model supports; `invalid` for an unknown model among the chosen
+ * @throws Fault `not-found`, reason `model`, also for another model that the provider is to ask; `unsupported` for a task that no target of the model supports; `invalid` for an unknown model among the chosen
  * ones
  */
 export function resolved(models: (caller: Caller) => Models, inner: Generate<ResolvedCall>): Generate<Call> {
   const stream = (call: Call, context: Context): AsyncIterable<Events> => {
     const visible = models(context.caller);
+    requireModels(call, visible);
     if (context.targets) return inner(asChosen(context.targets, call, visible), context);
     if (isConversation(call)) return inner(asNamed(call, visible), context);
     const { route, warnings } = taskRoute(call, visible, context.caller);
     const answer = inner({ ...call, route }, context);
     return warnings.length > 0 ? warned(answer, { before: warnings }) : answer;
   };
-  return inBothVerbs(stream, (call, context) =>
-    context.targets || !isConversation(call) ? gathered(stream(call, context)) : wholeAnswer(inner, asNamed(call, models(context.caller)), context),
-  );
+  return inBothVerbs(stream, (call, context) => {
+    if (context.targets || !isConversation(call)) return gathered(stream(call, context));
+    const visible = models(context.caller);
+    requireModels(call, visible);
+    return wholeAnswer(inner, asNamed(call, visible), context);
+  });
+}
+
+/** @throws Fault `not-found` where the provider is to ask a model that the caller does not see */
+function requireModels(call: Call, models: Models): void {
+  if (!isConversation(call) || !call.otherModels) return;
+  for (const { model, field } of call.otherModels) {
+    if (modelNamed(models, model)?.kind === 'chat') continue;
+    const { code, message, details } = unknownModel(model, models);
+    throw new Fault(code, message, { ...details, field });
+  }
 }
 
 function asChosen(targets: readonly string[], call: Call, models: Models): ResolvedCall {
