@@ -111,7 +111,10 @@ interface Read {
 
 /** Also those that are read though the schemas do not describe them. */
 const members = new Map(
-  operations.map(({ name, input }) => [name, membersOf({ ...input.properties, prompt: true, stream_format: true, response_format: true })]),
+  operations.map(({ name, input }) => [
+    name,
+    membersOf({ ...input.properties, prompt: true, stream_format: true, response_format: true, sequential_image_generation_options: true }),
+  ]),
 );
 const checks = new Map(operations.map(({ name, input }) => [name, checked(input, bodyFault)]));
 
