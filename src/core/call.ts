@@ -29,7 +29,7 @@ export interface GenerateCall {
   readonly endUser?: string;
   /** What tokens cost in the service tier that the client asks for, as a multiple of the usual price of a model, by its name upstream; absent: no more than usual. */
   readonly tierRate?: (model: string) => number;
-  /** Other models that the provider may ask for this call: each has to be one that the caller may use. Absent: none. */
+  /** Other models that the provider may ask for this call: where the caller may use few models, each has to be one of them. Absent: none. */
   readonly otherModels?: readonly OtherModel[];
   readonly extra: Extra;
   /** Fields that the gateway itself keeps for the client: a provider without them gets a warning, and is no reason to refuse a strict client. */

@@ -8,6 +8,8 @@ export interface KnownModels {
   list(): readonly Model[];
   /** Whether any provider is configured. */
   readonly hasProviders: boolean;
+  /** They are the only models that whoever sees them may use: a provider may not be led to others either. */
+  readonly isNarrowed?: true;
   /** Whoever sees these models may add a provider. */
   readonly mayAddProviders?: boolean;
   /** The name of the model that answers for its tier before all others. */

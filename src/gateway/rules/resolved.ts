@@ -20,8 +20,8 @@ export interface Models extends KnownModels {
 /**
  * Resolves the model name of a call, or the names that the caller chose in its place.
  * @param models as the caller sees them
- * @throws Fault `not-found`, reason `model`, also for another model that the provider is to ask; `unsupported` for a task that no target of the model supports; `invalid` for an unknown model among the chosen
- * ones
+ * @throws Fault `not-found`, reason `model`, also for another model that the provider is to ask; `unsupported` for a task that no target of the model supports;
+ * `invalid` for an unknown model among the chosen ones
  */
 export function resolved(models: (caller: Caller) => Models, inner: Generate<ResolvedCall>): Generate<Call> {
   const stream = (call: Call, context: Context): AsyncIterable<Events> => {
@@ -41,9 +41,9 @@ export function resolved(models: (caller: Caller) => Models, inner: Generate<Res
   });
 }
 
-/** @throws Fault `not-found` where the provider is to ask a model that the caller does not see */
+/** @throws Fault `not-found` where the provider is to ask a model that a caller with few models may not use */
 function requireModels(call: Call, models: Models): void {
-  if (!isConversation(call) || !call.otherModels) return;
+  if (!isConversation(call) || !call.otherModels || !models.isNarrowed) return;
   for (const { model, field } of call.otherModels) {
     if (modelNamed(models, model)?.kind === 'chat') continue;
     const { code, message, details } = unknownModel(model, models);
@@ -106,6 +106,7 @@ export function modelsFor(models: Models, { models: names }: Pick<Caller, 'model
   const permits = ({ name }: Model) => names.includes(name) || names.some((one) => models.find(one)?.name === name);
   return {
     hasProviders: models.hasProviders,
+    isNarrowed: true,
     preferred: models.preferred,
     find(name) {
       const model = models.find(name);

@@ -56,6 +56,7 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     stream: request.stream ?? false,
     ...endUserOf(request),
     ...askedTier(request.service_tier),
+    ...otherModelsOf(request),
     extra: extraOf(request, older !== undefined),
   };
   const asItCame = older ? isAsItCame(request, [], undefined) : isAsItCame(request, tools, toolChoice);
@@ -96,6 +97,13 @@ function outputOf(format: ChatRequest['response_format']): Output {
     ...(isGiven(description) && { description }),
     ...(isGiven(strict) && { strict }),
   };
+}
+
+/** Those that OpenRouter asks where the first one fails: https://openrouter.ai/docs/guides/routing/model-fallbacks */
+function otherModelsOf(request: ChatRequest): Pick<GenerateCall, 'otherModels'> | undefined {
+  const { models } = request as { readonly models?: unknown };
+  if (!Array.isArray(models)) return undefined;
+  return { otherModels: models.flatMap((model: unknown, at) => (typeof model === 'string' ? [{ model, field: `models[${at}]` }] : [])) };
 }
 
 /** `user` is the older name. https://platform.openai.com/docs/api-reference/chat/create */
