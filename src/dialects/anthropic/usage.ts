@@ -45,7 +45,7 @@ export function usageOf(value: unknown): Usage | undefined {
  */
 function asideIn(iterations: unknown) {
   const sum = { input: 0, output: 0, cached: 0, written: 0 };
-  for (const one of Array.isArray(iterations) ? (iterations as readonly unknown[]) : []) {
+  for (const one of Array.isArray(iterations) ? (iterations as readonly unknown[]).slice(0, mostIterations) : []) {
     if (!isObject(one) || !besideAnswers.has(textOf(one['type']))) continue;
     const count = (name: string): number => (isCount(one[name]) ? one[name] : 0);
     const [cached, written] = [count('cache_read_input_tokens'), count('cache_creation_input_tokens')];
@@ -57,6 +57,8 @@ function asideIn(iterations: unknown) {
   return sum;
 }
 
+/** More than an answer has: each event of a stream reads them anew. */
+const mostIterations = 1000;
 const besideAnswers: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
 
 /**
