@@ -94,7 +94,7 @@ const operations: readonly Operation[] = [
 /** As many pictures as the models of some vendors may draw for one prompt: https://www.volcengine.com/docs/82379/1541523 */
 function mostInSequence({ sequential_image_generation_options: options }: Readonly<Record<string, unknown>>): number {
   const most = isObject(options) ? options['max_images'] : undefined;
-  return typeof most === 'number' && most >= 1 && most <= mostDrawn ? Math.floor(most) : 1;
+  return typeof most === 'number' && most >= 1 ? Math.min(Math.floor(most), mostDrawn) : 1;
 }
 
 const mostDrawn = 15;

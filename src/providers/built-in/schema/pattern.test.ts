@@ -84,6 +84,12 @@ describe('a pattern', () => {
     expect(readPattern(source)!.matches(text.slice(0, -1))).toBe(new RegExp(source, 'u').test(text.slice(0, -1)));
   });
 
+  test.each(['^(?:(?=(?:|x){400})a)*$', '^(?:(?<=(?:|x){400})a)*$'])('%s costs the work of what it looks at, also where that matches', (source) => {
+    let spent = 0;
+    readPattern(source)!.matches('a'.repeat(1000), { spend: (steps) => (spent += steps) > 0 });
+    expect(spent).toBeGreaterThan((400 * 1000) / 16);
+  });
+
   test.each([
     '^(a+)+$',
     '^(a|a)*$',
