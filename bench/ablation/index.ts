@@ -7,7 +7,7 @@ import type { Contestant } from '../contestants/index.ts';
 import type { Rig } from '../rig.ts';
 import { median, spentBy, warmUp } from '../rounds.ts';
 
-const names = ['journal', 'shipping', 'prompts', 'log', 'request', 'result', 'rules', 'upstream', 'headers', 'keeping', 'together'];
+const names = ['journal', 'shipping', 'prompts', 'log', 'request', 'result', 'rules', 'upstream', 'headers', 'keeping', 'together', 'cohorts'];
 
 const loads = {
   chat: { operation: 'chat/completions', body: chatBody({ bytes: 1000 }) },

@@ -15,6 +15,7 @@ export const off = new Set<string>();
 /** Functions of modules, by file and name: made from the original. */
 export const replaced: Readonly<Record<string, Readonly<Record<string, (original: never) => unknown>>>> = {
   'src/app/request-log.ts': { requestLine: (original: Any) => unless('log', original, () => {}) },
+  'src/kit/async/turn-end.ts': { afterPoll: (original: Any) => unless('cohorts', original, (run: () => void) => run()) },
   'src/http/write-together.ts': { writeTogether: (original: Any) => unless('together', original, () => {}) },
   'src/kit/json/scan.ts': { readJson: (original: Any) => unless('request', original, lastOf(original)) },
   'src/dialects/openai/chat/decode-request.ts': { decodeRequest: (original: Any) => unless('request', original, lastOf(original)) },

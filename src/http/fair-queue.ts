@@ -1,6 +1,7 @@
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
+import { lastInTurn } from '#kit/async/turn-end';
 
 /** Requests that begin in one turn of the event loop. Each takes the loop 0.1 to 1 ms, and whoever else wants an answer waits for all of them. As many are refused at most, so that there is time for the others. */
 const fewEachTurn = 16;
@@ -27,7 +28,7 @@ export interface FairQueueDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** From 0 to less than 1; absent: `Math.random`. */
   readonly chance?: () => number;
-  /** Runs at the end of this turn of the event loop. Absent: as Node does it, after all that has arrived was looked at. */
+  /** Runs at the end of this turn of the event loop. Absent: behind all else that it does. */
   readonly atTurnEnd?: (run: () => void) => void;
 }
 
@@ -69,7 +70,7 @@ export class FairQueue {
   /** Requests begun, and what refusals and connections cost, in requests. */
   #worked = 0;
 
-  constructor({ clock, chance = Math.random, atTurnEnd = setImmediate }: FairQueueDeps) {
+  constructor({ clock, chance = Math.random, atTurnEnd = lastInTurn }: FairQueueDeps) {
     this.#deps = { clock, chance, atTurnEnd };
   }
 

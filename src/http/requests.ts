@@ -6,6 +6,7 @@ import { isNarrowed } from '#core/narrowed';
 import type { Caller } from '#core/context';
 import { ClientLeft } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
+import { afterPoll } from '#kit/async/turn-end';
 import { OpenList } from '#kit/async/open-list';
 import { largeBytes, readLargeJson } from '#kit/json/large';
 import { mistakeIn } from '#kit/json/mistake';
@@ -109,11 +110,10 @@ export class Requests {
     this.#queue.accepted();
   }
 
-  async answer(target: Target, { request, response, params }: Arrived): Promise<void> {
+  /** Answers a request together with all others that arrive in this turn of the event loop. */
+  answer(target: Target, { request, response, params }: Arrived): void {
     if (!beginsOn(request.socket)) return;
     const deps = this.#deps;
-    const { route, allow } = target;
-    const face = (!route && sharingFace(deps.faces, request)) || (target.face ?? faceOf(deps.faces, request.url ?? ''));
     const isExtra = this.#isExtra(request.socket);
     const exchange = new Exchange(request, response, params, deps.clock, {
       draining: isExtra ? always : this.#draining,
@@ -122,9 +122,17 @@ export class Requests {
       around: this.#around,
     });
     this.open.add(exchange);
+    afterPoll(() => void this.#answer(target, exchange, request));
+  }
+
+  async #answer(target: Target, exchange: Exchange, request: IncomingMessage): Promise<void> {
+    const deps = this.#deps;
+    const { route, allow } = target;
+    const face = (!route && sharingFace(deps.faces, request)) || (target.face ?? faceOf(deps.faces, request.url ?? ''));
     let caller: Caller | undefined;
     let fault: Fault | undefined;
     try {
+      exchange.signal.throwIfAborted();
       const odd = oddHead(request);
       if (odd) throw new Fault('invalid', odd);
       const hops = request.headers[hopHeader];
@@ -134,7 +142,7 @@ export class Requests {
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : wrongMethod(allow);
       const missing = route.missing?.(exchange.params);
       if (missing !== undefined) throw new Fault('not-found', missing);
-      if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
+      if (this.#isExtra(request.socket) && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') exchange.caller = caller = await this.#callerOf(route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') requireReading(route, caller);
       const turn = caller && route.method !== 'GET' ? this.#queue.enter(exchange) : undefined;

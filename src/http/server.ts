@@ -65,7 +65,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     },
     schemaController: noSchemas,
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, deps.clock),
-    frameworkErrors: (_error, request, reply) => void run(unknown, request, reply),
+    frameworkErrors: (_error, request, reply) => run(unknown, request, reply),
   });
   const connections = boundConnections(app.server, () => roomFor(deps.limits().maxConnections), deps.clock);
   const requests = new Requests(deps, (socket) => connections.isExtra(socket));
@@ -73,7 +73,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
   const { open } = requests;
   const run: Run = (target, { raw: request, params }, reply) => {
     reply.hijack();
-    return requests.answer(target, { request, response: reply.raw, params: (params ?? {}) as Record<string, string> });
+    requests.answer(target, { request, response: reply.raw, params: (params ?? {}) as Record<string, string> });
   };
   // `readBody` sends 100 Continue, so that no client is asked for a body that is not going to be read; other expectations may be ignored (RFC 9110, 10.1.1).
   for (const expecting of ['checkContinue', 'checkExpectation'] as const)
@@ -139,7 +139,7 @@ function ofCallers(open: Requests['open']): readonly Exchange[] {
 
 const urlOf = ({ family, address, port }: AddressInfo) => `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 
-type Run = (target: Target, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+type Run = (target: Target, request: FastifyRequest, reply: FastifyReply) => void;
 
 /** Of an address that is nobody's. */
 const unknown: Target = {};
@@ -169,7 +169,7 @@ function mount(app: FastifyInstance, faces: readonly Face[], run: Run): (request
     for (const [method, targets] of byMethod) app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, runHere)) });
     const taken = new Set(Array.from(byMethod.keys(), methodsOf).flat());
     const others = [...methods].filter((method) => !taken.has(method));
-    app.route({ method: others, url, ...answeredBy((request, reply) => void runHere(wrong.at(request.params as Params), request, reply)) });
+    app.route({ method: others, url, ...answeredBy((request, reply) => runHere(wrong.at(request.params as Params), request, reply)) });
   }
   return ({ url }) => {
     const found = known.find('GET', url);
@@ -215,9 +215,9 @@ function chosen(targets: readonly Mounted[], wrong: Wrong, run: Run): (request: 
   const { at, isOperation } = wrong;
   const usual = !plain ? at : isOperation && !plain.route.operations ? (params: Params) => (isOperation(params) ? at(params) : plain) : always(plain);
   const special = targets.filter(({ headers }) => headers);
-  if (special.length === 0) return (request, reply) => void run(usual(request.params as Params), request, reply);
+  if (special.length === 0) return (request, reply) => run(usual(request.params as Params), request, reply);
   const isMeant = (headers: readonly string[] = [], request: FastifyRequest) => headers.every((name) => request.headers[name] !== undefined);
-  return (request, reply) => void run(special.find(({ headers }) => isMeant(headers, request)) ?? usual(request.params as Params), request, reply);
+  return (request, reply) => run(special.find(({ headers }) => isMeant(headers, request)) ?? usual(request.params as Params), request, reply);
 }
 
 /** The request is answered as soon as its address is known. The library goes no further: it would look for a parser of the body, which is ours to read. */

@@ -4,6 +4,7 @@ import { errors, type Dispatcher } from 'undici';
 import type { Memory } from '../memory/byte-budget.ts';
 import { ClientLeft } from '../async/client-left.ts';
 import type { Clock } from '../async/clock.ts';
+import { afterPoll } from '../async/turn-end.ts';
 import { inflating, type Inflating } from './inflate.ts';
 
 export interface UpstreamRequest {
@@ -266,8 +267,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
       );
       if (!this.#inflating) return this.stop(new UpstreamError('encoding'));
     }
-    this.#resolve?.(this);
+    const resolve = this.#resolve;
     this.#resolve = this.#reject = undefined;
+    if (resolve) afterPoll(() => resolve(this));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -356,7 +358,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #wakeUp(): void {
     const wake = this.#wake;
     this.#wake = undefined;
-    wake?.();
+    if (wake) afterPoll(wake);
   }
 }
 
