@@ -28,7 +28,7 @@ export interface FairQueueDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** From 0 to less than 1; absent: `Math.random`. */
   readonly chance?: () => number;
-  /** Runs at the end of this turn of the event loop. Absent: behind all else that it does. */
+  /** Runs at the end of this turn of the event loop. Absent: `lastInTurn`. */
   readonly atTurnEnd?: (run: () => void) => void;
 }
 

@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import FindMyWay from 'find-my-way';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
+import { lastInTurn } from '#kit/async/turn-end';
 import { requestId } from '#kit/crypto/ids';
 import { METHODS } from '#kit/net/http';
 import { listeningProblem } from '#kit/net/listening-problem';
@@ -233,7 +234,8 @@ function refuseUnreadable(
 ): void {
   const answering = socket._httpMessage;
   const isTaken = answering ? answering.headersSent || answering.req.complete : false;
-  if (!socket.writable || isTaken || error.code === 'ECONNRESET') return void socket.destroy();
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+  if (isTaken) return lastInTurn(() => socket.destroy()); // the request may have come in the same piece: what it is told at once goes out first
   socket.end(bareAnswer(unreadable[error.code ?? ''] ?? notHttp));
   clock.after(lingerMilliseconds, () => socket.destroy()); // who never closes its own end keeps no file of ours open
 }

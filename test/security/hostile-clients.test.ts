@@ -76,6 +76,18 @@ describe('bytes that are not HTTP', () => {
     expect(raw.received).toHaveLength(0);
     await upstream.closed(0);
   });
+
+  test.each([
+    ['an unknown address, without a length', 'POST /no HTTP/1.1\r\nhost: a\r\n\r\n', 404],
+    ['an unknown address, with a length that is too small', 'POST /no HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}', 404],
+    ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['no credential', `POST ${chat} HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}`, 401],
+  ])(proves('H-01', 'in one piece with a request that is refused, with %s, leave it its one refusal'), async (_what, head, status) => {
+    const raw = await connectRaw(server.url);
+    raw.send(`${head}{"a":1}`);
+    await raw.ended();
+    expect(raw.received.toString('latin1').match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+  });
 });
 
 test(proves('H-02', 'idle connections keep no file descriptor open, even if the other side never closes its end'), async () => {

@@ -195,3 +195,74 @@ test('a body in very many chunks is put together; one in a few is left as it cam
   expect(await lengths(3)).toEqual([1, 1, 1]);
   expect(await lengths(3000)).toEqual([3000]);
 });
+
+describe('what a sink gets', () => {
+  /** An answer that has begun, and what sends more of its bytes. */
+  const begun = async () => {
+    const beginning = Promise.withResolvers<ServerResponse>();
+    server.removeAllListeners('request');
+    server.on('request', (_request, response) => (response.flushHeaders(), beginning.resolve(response)));
+    const response = await post();
+    const { socket } = await beginning.promise;
+    return { response, socket: socket! };
+  };
+  const chunks = (...texts: string[]) => texts.map((text) => `${text.length.toString(16)}\r\n${text}\r\n`).join('');
+  const end = '0\r\n\r\n';
+  const long = 'x'.repeat(65_536);
+
+  test('is one piece where many chunks came together, then the end', async () => {
+    const pieces: string[] = [];
+    const { response, socket } = await begun();
+    const piped = response.pipe((piece) => pieces.push(String(piece)) > 0);
+    socket.write(chunks('one', 'two', 'three') + end);
+    expect(await piped).toBe(true);
+    expect(pieces).toEqual(['onetwothree']);
+  });
+
+  test('is all of it where the connection breaks behind it', async () => {
+    let got = '';
+    const { response, socket } = await begun();
+    const piped = response.pipe((piece) => ((got += String(piece)), true));
+    socket.write(chunks('said', 'before'), () => socket.destroy());
+    await expect(piped).rejects.toMatchObject({ problem: 'broken' });
+    expect(got).toBe('saidbefore');
+  });
+
+  test('may be refused by it when all has arrived already', async () => {
+    const { response, socket } = await begun();
+    const piped = response.pipe(() => {
+      throw new Error('too much');
+    });
+    socket.write(chunks('last') + end);
+    await expect(piped).rejects.toThrow('too much');
+  });
+
+  test('waits for a slow reader, and so does the end', async () => {
+    let got = 0;
+    const { response, socket } = await begun();
+    let isOver = false;
+    const piped = response.pipe((piece) => ((got += piece.length), false)).then((ended) => ((isOver = true), ended));
+    socket.write(chunks(...Array<string>(8).fill(long)) + end);
+    for (let before = -1; got < 8 * long.length; before = got) {
+      await expect.poll(() => got).toBeGreaterThan(before);
+      if (got < 8 * long.length) expect(isOver).toBe(false);
+      response.resume();
+    }
+    expect(await piped).toBe(true);
+  });
+
+  test('is reported between two pieces, and the second is not lost', async () => {
+    let got = 0;
+    let reports = 0;
+    const { response, socket } = await begun();
+    let waiting = response.pipe((piece) => {
+      got += piece.length;
+      response.nudge();
+      return true;
+    });
+    socket.write(chunks(long, long, 'rest') + end);
+    for (; !(await waiting); waiting = response.piped()) reports++;
+    expect(got).toBe(2 * long.length + 4);
+    expect(reports).toBeGreaterThan(0);
+  });
+});

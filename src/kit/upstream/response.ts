@@ -1,11 +1,12 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
-import { errors, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Memory } from '../memory/byte-budget.ts';
 import { ClientLeft } from '../async/client-left.ts';
 import type { Clock } from '../async/clock.ts';
 import { afterPoll } from '../async/turn-end.ts';
 import { inflating, type Inflating } from './inflate.ts';
+import { brokenCodes, problemOf, type UpstreamProblem } from './problem.ts';
 
 export interface UpstreamRequest {
   readonly url: URL;
@@ -18,8 +19,6 @@ export interface UpstreamRequest {
   readonly headSeconds: number;
   readonly quietSeconds: number;
 }
-
-export type UpstreamProblem = 'refused' | 'broken' | 'garbled' | 'slow-head' | 'slow-body' | 'too-large' | 'no-room' | 'encoding';
 
 /** The connection failed. Its details are never shown to the client. */
 export class UpstreamError extends Error {
@@ -87,6 +86,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #error: Error | undefined;
   #wake: (() => void) | undefined;
   #sink: ((chunk: Uint8Array) => boolean) | undefined;
+  /** The sink gets what has arrived in this turn of the event loop when all of it has. */
+  #isDue = false;
   #isNudged = false;
   #isOver = false;
   #inflating: Inflating | undefined;
@@ -189,7 +190,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Delivers each chunk as it arrives; a sink that returns false pauses delivery until `resume`.
+   * Delivers what arrives, in each turn of the event loop in one piece; a sink that returns false pauses delivery until `resume`.
    * @param bytes most bytes per turn of the event loop
    * @returns as `piped` does
    */
@@ -211,10 +212,10 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return new Promise((resolve, reject) => {
       this.#wake = () => {
         this.#isNudged = false;
-        if (this.#error) reject(this.#error);
-        else resolve(this.#ended);
+        if (this.#error && !this.#hasMore) reject(this.#error);
+        else resolve(this.#ended && !this.#hasMore);
       };
-      if (this.#ended || this.#error || this.#isNudged) this.#wakeUp();
+      if (this.#isNudged || this.#isThrough) this.#wakeUp();
     });
   }
 
@@ -229,6 +230,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     if (!this.paused) return;
     this.paused = false;
     if (!this.#isOver) this.lastAt = this.#watch.clock.monotonic();
+    if (this.#hasMore) this.#deliverSoon();
     this.#controller?.resume();
   }
 
@@ -240,7 +242,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   /** Ends the exchange for a reason and closes the connection, unless the exchange is over. */
   stop(reason: unknown): void {
     if (this.#ended) return;
-    const error = reason instanceof Error ? reason : new UpstreamError('broken', reason);
+    const error = asError(reason);
     this.#fail(error);
     this.#controller?.abort(error);
   }
@@ -291,21 +293,43 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   }
 
   #arrived(chunk: Uint8Array): void {
-    if (this.#sink) return this.#pass(this.#sink, chunk);
     this.#chunks.push(chunk);
     this.#buffered += chunk.length;
+    if (this.#sink) return this.#deliverSoon();
     if (this.#buffered > highWater) this.#pause();
-    this.#wakeUp();
+    this.#wakeSoon();
   }
 
-  #pass(sink: (chunk: Uint8Array) => boolean, chunk: Uint8Array): void {
-    this.#handed += chunk.length;
+  /** Has something arrived that the sink has not got? */
+  get #hasMore(): boolean {
+    return this.#sink !== undefined && this.#chunks.length > 0;
+  }
+
+  /** Is it over, and all that arrived delivered? */
+  get #isThrough(): boolean {
+    return (this.#ended || this.#error !== undefined) && !this.#hasMore;
+  }
+
+  #deliverSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    afterPoll(() => this.#deliver());
+  }
+
+  /** Delivers what has arrived, until the sink has enough. What arrived before a failure is delivered all the same: it has been paid for. */
+  #deliver(): void {
+    this.#isDue = false;
     try {
-      if (!sink(chunk)) this.#pause();
-      else if (this.#handed >= this.#turnBytes) this.#rest();
+      while (this.#hasMore && (!this.paused || this.#error)) {
+        if (!this.#sink!(this.#next(this.#turnBytes === turnBytes ? turnBytes : 0))) this.#pause();
+        else if (this.#handed >= this.#turnBytes) this.#rest();
+      }
     } catch (error) {
+      this.#chunks = [];
       this.stop(error);
+      this.#error ??= asError(error); // it was over already
     }
+    if (this.#isThrough) this.#wakeUp();
   }
 
   /** Yields the rest of this turn of the event loop. */
@@ -319,14 +343,15 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** The received bytes, up to about the maximum per turn. */
-  #next(): Uint8Array {
+  /** The received bytes, up to about as many, or the first chunk of them. */
+  #next(most = turnBytes): Uint8Array {
     const [first] = this.#chunks as [Uint8Array];
     let size = first.length;
     let count = 1;
-    while (count < this.#chunks.length && size < turnBytes) size += this.#chunks[count++]!.length;
+    while (count < this.#chunks.length && size < most) size += this.#chunks[count++]!.length;
     const taken = count === 1 ? first : Buffer.concat(this.#chunks.slice(0, count), size);
-    this.#chunks.splice(0, count);
+    if (count === 1) this.#chunks.shift();
+    else this.#chunks.splice(0, count);
     this.#buffered -= size;
     this.#handed += size;
     return taken;
@@ -352,31 +377,22 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #release(): void {
     this.#watch.delete(this);
     this.#signal.removeEventListener('abort', this);
-    this.#wakeUp();
+    if (this.#hasMore) this.#deliverSoon();
+    else this.#wakeSoon();
   }
 
   #wakeUp(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  /** Together with all others for whom something has arrived in this turn. */
+  #wakeSoon(): void {
     const wake = this.#wake;
     this.#wake = undefined;
     if (wake) afterPoll(wake);
   }
 }
 
-function problemOf(error: Error, code: string): UpstreamProblem {
-  if (refusedCodes.has(code)) return 'refused';
-  return garbledCodes.has(code) || error instanceof errors.HTTPParserError ? 'garbled' : 'broken';
-}
-
-const refusedCodes = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'ETIMEDOUT',
-  'EADDRNOTAVAIL',
-]);
-/** The second: also of a head with two lengths. */
-const garbledCodes = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
-const brokenCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new UpstreamError('broken', reason));
