@@ -1,6 +1,7 @@
 /**
  * How many instructions of its own code a request takes, and where, counted by Valgrind in a warm process: the only figure that other work on the machine does
- * not change. The kernel's are not among them, and a mispredicted branch or a cache miss costs nothing here.
+ * not change. The kernel's are not among them, and a mispredicted branch costs nothing here. Cache misses are simulated: lines of 64 bytes that are fetched into a
+ * core's own second-level cache of 512 KB. On a machine whose third level is full of what its neighbours do, each takes 200 ns.
  * `npm run bench -- --instructions [chat|stream|responses|embeddings] [--who floor,dragoman] [--before DIR]`
  */
 import { spawnSync } from 'node:child_process';
@@ -39,13 +40,15 @@ async function show(rig: Rig, contestant: Contestant, what: string, load: Omit<L
   const { requests } = await rig.clients(contestant, { ...load, seconds: countingSeconds, each: Math.ceil(countedRequests / load.clients) });
   tell(pid, '-d');
   tell(pid, '-i', 'off');
-  const counts = await read(join(folder, `callgrind.out.${pid}.${dumpsOf(pid)}`), functionsIn(`/tmp/perf-${pid}.map`));
+  const counts = await countsIn(join(folder, `callgrind.out.${pid}.${dumpsOf(pid)}`), functionsIn(`/tmp/perf-${pid}.map`));
   const each = (count: number) => (count / requests / 1000).toFixed(2).padStart(9);
   const all = sum(counts.own.values());
   const compiling = sum(Array.from(counts.own, ([name, count]) => (compiler.test(name) ? count : 0)));
+  const [code, read, written] = counts.misses.map((count) => Math.round(count / requests)) as [number, number, number];
   console.log(
-    `\n${what}, ${contestant.name}: ${requests} requests, ${each(all - compiling).trim()} thousand instructions each, besides ${each(compiling).trim()} of compiling\n`,
+    `\n${what}, ${contestant.name}: ${requests} requests, ${each(all - compiling).trim()} thousand instructions each, besides ${each(compiling).trim()} of compiling`,
   );
+  console.log(`Lines fetched into the second-level cache: ${code} of code, ${read} of data read, ${written} of data written\n`);
   for (const [name, count] of mostFirst(byFunction(counts)).slice(0, entries)) console.log(`${each(count)}  ${name}`);
 }
 
@@ -87,28 +90,34 @@ const codeHead = 64;
 interface Counts {
   /** Instructions of each function alone. */
   readonly own: Map<string, number>;
-  /** Those of each function that another called, with all that it called in turn. */
+  /** Lines fetched into the second-level cache, without those of the compilers: of code, and of data that is read and written. */
+  readonly misses: readonly [number, number, number];
+  /** Instructions of each function that another called, with all that it called in turn. */
   readonly calls: Map<string, Map<string, number>>;
 }
 
 /** Reads what Callgrind wrote. https://valgrind.org/docs/manual/cl-format.html */
-async function read(file: string, named: (address: number) => string | undefined): Promise<Counts> {
+async function countsIn(file: string, named: (address: number) => string | undefined): Promise<Counts> {
   const names = new Map<string, string>();
   const nameOf = (text: string): string => {
     const [, id = '', name] = /^\((\d+)\)(?: (.*))?$/.exec(text) ?? [];
     if (name !== undefined) names.set(id, (name.startsWith('0x') ? named(Number.parseInt(name, 16)) : undefined) ?? name.replace(/'\d+$/, ''));
     return names.get(id) ?? '?';
   };
-  const counts: Counts = { own: new Map(), calls: new Map() };
+  const misses: [number, number, number] = [0, 0, 0];
+  const counts: Counts = { own: new Map(), misses, calls: new Map() };
   let caller = '';
   let callee: string | undefined;
   for await (const line of createInterface({ input: createReadStream(file) })) {
     if (line.startsWith('fn=')) caller = nameOf(line.slice(3));
     else if (line.startsWith('cfn=')) callee = nameOf(line.slice(4));
     else if (/^[\d+*-]/.test(line)) {
-      const count = Number(line.split(' ')[1]);
-      if (callee === undefined) add(counts.own, caller, count);
-      else if (callee !== caller) {
+      const costs = line.split(' ').map(Number);
+      const count = costs[1]!;
+      if (callee === undefined) {
+        add(counts.own, caller, count);
+        if (!compiler.test(caller)) for (const at of misses.keys()) misses[at]! += costs[firstMiss + at] ?? 0;
+      } else if (callee !== caller) {
         const callers = counts.calls.get(callee) ?? new Map<string, number>();
         counts.calls.set(callee, callers);
         add(callers, caller, count);
@@ -118,6 +127,9 @@ async function read(file: string, named: (address: number) => string | undefined
   }
   return counts;
 }
+
+/** Where `ILmr DLmr DLmw` stand in a line, behind its place and `Ir Dr Dw I1mr D1mr D1mw`; zeros at its end are left out. */
+const firstMiss = 7;
 
 const isJavaScript = (name: string) => name.startsWith('JS:');
 

@@ -75,11 +75,12 @@ export async function openNode(
   return answering(name, running, { port, path: chatPath, headers, folder });
 }
 
-/** A Node program as it is started, under Valgrind where its instructions are to be counted. */
+/** A Node program as it is started, under Valgrind where its instructions are to be counted. Of caches Valgrind knows two levels: these are a core's own. */
 export const counting = (words: readonly string[], counted = false) =>
-  counted
-    ? { program: 'valgrind', words: ['--tool=callgrind', '--instr-atstart=no', '--smc-check=all-non-file', process.execPath, ...words] }
-    : { program: process.execPath, words };
+  counted ? { program: 'valgrind', words: [...valgrindOptions, process.execPath, ...words] } : { program: process.execPath, words };
+
+const caches = ['--cache-sim=yes', '--I1=32768,8,64', '--D1=32768,8,64', '--LL=524288,8,64'];
+const valgrindOptions = ['--tool=callgrind', '--instr-atstart=no', '--smc-check=all-non-file', ...caches];
 
 export const naming = (profiled = false) => (profiled ? ['--perf-basic-prof'] : []);
 
