@@ -110,7 +110,7 @@ describe('while the unfinished bodies of one user fill their share of memory', (
     const close = await unfinished(one.keys[0]!, several);
     const ask = (key: string, content: string) => askFace({ url: server.url, key }, face, { model: 'built-in', content, stream: false });
     const refused = await ask(one.keys[0]!, 'x'.repeat(100_000));
-    expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('connection')]).toEqual([503, '2', 'close']);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2']);
     expect(['overloaded', 'overloaded_error', 'UNAVAILABLE']).toContain(refused.error);
     expect((await ask(one.keys[0]!, 'small')).status).toBe(200);
     expect((await ask(other.keys[0]!, 'x'.repeat(100_000))).status).toBe(200);

@@ -243,11 +243,13 @@ describe('what a sink gets', () => {
     let isOver = false;
     const piped = response.pipe((piece) => ((got += piece.length), false)).then((ended) => ((isOver = true), ended));
     socket.write(chunks(...Array<string>(8).fill(long)) + end);
-    for (let before = -1; got < 8 * long.length; before = got) {
+    for (let before = 0; got < 8 * long.length;) {
       await expect.poll(() => got).toBeGreaterThan(before);
       if (got < 8 * long.length) expect(isOver).toBe(false);
+      before = got;
       response.resume();
     }
+    response.resume();
     expect(await piped).toBe(true);
   });
 
@@ -264,5 +266,40 @@ describe('what a sink gets', () => {
     for (; !(await waiting); waiting = response.piped()) reports++;
     expect(got).toBe(2 * long.length + 4);
     expect(reports).toBeGreaterThan(0);
+  });
+
+  test('is nothing more once the answer was left, though more has arrived', async () => {
+    const pieces: string[] = [];
+    const { response, socket } = await begun();
+    const piped = response.pipe((piece) => {
+      pieces.push(String(piece));
+      response.leave();
+      return true;
+    });
+    socket.write(chunks(long, 'rest') + end);
+    await expect(piped).rejects.toMatchObject({ problem: 'broken' });
+    expect(pieces).toEqual([long]);
+  });
+
+  test('keeps a fast provider waiting while it is slow: nothing piles up here', async () => {
+    const most = 64 << 20;
+    const { response, socket } = await begun();
+    let waiting = most;
+    const more = (): void => {
+      waiting -= long.length;
+      if (waiting > 0) socket.write(chunks(long), more);
+    };
+    let got = 0;
+    const piped = response.pipe((piece) => ((got += piece.length), false));
+    more();
+    for (let pieces = 0, before = 0; pieces < 20; pieces++) {
+      await expect.poll(() => got).toBeGreaterThan(before);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      before = got;
+      response.resume();
+    }
+    expect(most - waiting - got).toBeLessThan(16 << 20); // what the sockets hold
+    response.leave();
+    await expect(piped).rejects.toThrow();
   });
 });

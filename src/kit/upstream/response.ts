@@ -86,7 +86,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #error: Error | undefined;
   #wake: (() => void) | undefined;
   #sink: ((chunk: Uint8Array) => boolean) | undefined;
-  /** The sink gets what has arrived in this turn of the event loop when all of it has. */
+  /** The sink gets what has arrived in this turn of the event loop as soon as all of it has. */
   #isDue = false;
   #isNudged = false;
   #isOver = false;
@@ -215,7 +215,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
         if (this.#error && !this.#hasMore) reject(this.#error);
         else resolve(this.#ended && !this.#hasMore);
       };
-      if (this.#isNudged || this.#isThrough) this.#wakeUp();
+      if (this.#isNudged || ((this.#ended || this.#error) && !this.#hasMore)) this.#wakeUp();
     });
   }
 
@@ -230,21 +230,24 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     if (!this.paused) return;
     this.paused = false;
     if (!this.#isOver) this.lastAt = this.#watch.clock.monotonic();
-    if (this.#hasMore) this.#deliverSoon();
     this.#controller?.resume();
   }
 
   /** Discards the rest: closes the connection unless the exchange is over. */
   leave(): void {
-    if (!this.#ended) this.stop(new UpstreamError('broken'));
+    this.stop(new UpstreamError('broken'));
   }
 
-  /** Ends the exchange for a reason and closes the connection, unless the exchange is over. */
+  /** Ends the exchange for a reason and closes the connection, unless the exchange is over. The sink gets no more. */
   stop(reason: unknown): void {
-    if (this.#ended) return;
-    const error = asError(reason);
+    if (this.#ended && !this.#hasMore) return;
+    if (this.#sink) this.#chunks.length = 0;
+    this.#break(reason instanceof Error ? reason : new UpstreamError('broken', reason));
+  }
+
+  #break(error: Error): void {
     this.#fail(error);
-    this.#controller?.abort(error);
+    if (!this.#ended) this.#controller?.abort(error);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -265,7 +268,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
       this.#inflating = inflating(
         String(encoding),
         (chunk) => this.#arrived(chunk),
-        (error) => (error ? this.stop(new UpstreamError('encoding', error)) : this.#finish()),
+        (error) => (error ? this.#break(new UpstreamError('encoding', error)) : this.#finish()),
       );
       if (!this.#inflating) return this.stop(new UpstreamError('encoding'));
     }
@@ -295,41 +298,42 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #arrived(chunk: Uint8Array): void {
     this.#chunks.push(chunk);
     this.#buffered += chunk.length;
-    if (this.#sink) return this.#deliverSoon();
+    if (this.#sink) {
+      if (this.#turnBytes > turnBytes || this.#buffered >= turnBytes || this.#chunks.length === mostPieces) return this.#deliver();
+      return this.#deliverSoon();
+    }
     if (this.#buffered > highWater) this.#pause();
     this.#wakeSoon();
   }
 
-  /** Has something arrived that the sink has not got? */
+  /** Has something arrived in this turn that the sink has not got yet? */
   get #hasMore(): boolean {
     return this.#sink !== undefined && this.#chunks.length > 0;
-  }
-
-  /** Is it over, and all that arrived delivered? */
-  get #isThrough(): boolean {
-    return (this.#ended || this.#error !== undefined) && !this.#hasMore;
   }
 
   #deliverSoon(): void {
     if (this.#isDue) return;
     this.#isDue = true;
-    afterPoll(() => this.#deliver());
+    afterPoll(() => {
+      this.#isDue = false;
+      this.#deliver();
+    });
   }
 
-  /** Delivers what has arrived, until the sink has enough. What arrived before a failure is delivered all the same: it has been paid for. */
+  /** Delivers what has arrived, in one piece: at most about as much as may be delivered per turn. The end, or a failure, comes behind it. */
   #deliver(): void {
-    this.#isDue = false;
+    if (this.#hasMore) this.#pass(this.#sink!, this.#next());
+    if (this.#ended || this.#error) this.#wakeUp();
+  }
+
+  #pass(sink: (chunk: Uint8Array) => boolean, chunk: Uint8Array): void {
     try {
-      while (this.#hasMore && (!this.paused || this.#error)) {
-        if (!this.#sink!(this.#next(this.#turnBytes === turnBytes ? turnBytes : 0))) this.#pause();
-        else if (this.#handed >= this.#turnBytes) this.#rest();
-      }
+      if (!sink(chunk)) this.#pause();
+      else if (this.#handed >= this.#turnBytes) this.#rest();
     } catch (error) {
-      this.#chunks = [];
       this.stop(error);
-      this.#error ??= asError(error); // it was over already
+      this.#error ??= error instanceof Error ? error : new UpstreamError('broken', error); // the exchange was over already
     }
-    if (this.#isThrough) this.#wakeUp();
   }
 
   /** Yields the rest of this turn of the event loop. */
@@ -343,15 +347,14 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** The received bytes, up to about as many, or the first chunk of them. */
-  #next(most = turnBytes): Uint8Array {
+  /** The received bytes, up to about the maximum per turn. */
+  #next(): Uint8Array {
     const [first] = this.#chunks as [Uint8Array];
     let size = first.length;
     let count = 1;
-    while (count < this.#chunks.length && size < most) size += this.#chunks[count++]!.length;
+    while (count < this.#chunks.length && size < turnBytes) size += this.#chunks[count++]!.length;
     const taken = count === 1 ? first : Buffer.concat(this.#chunks.slice(0, count), size);
-    if (count === 1) this.#chunks.shift();
-    else this.#chunks.splice(0, count);
+    this.#chunks.splice(0, count);
     this.#buffered -= size;
     this.#handed += size;
     return taken;
@@ -394,5 +397,3 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     if (wake) afterPoll(wake);
   }
 }
-
-const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new UpstreamError('broken', reason));
