@@ -66,11 +66,14 @@ export const plainText: ConvertDocument = async (content, { signal }) => {
   return { type: 'text/plain', text, places: [] };
 };
 
+/** For something that ends. Work whose process was killed goes on half a minute later, on a quiet machine. */
+const longestMilliseconds = 150_000;
+
 /** The sources of a dataset, as somebody sees them. */
 export function following({ ask }: Pick<Person, 'ask'>, datasetId: number) {
   const root = `/server/mine/datasets/${datasetId}/sources`;
   const ended = async (id: number): Promise<SourceAnswer> => {
-    for (let tries = 0; tries < 600; tries++) {
+    for (const latest = performance.now() + longestMilliseconds; performance.now() < latest;) {
       const { body } = await ask('GET', `${root}/${id}`);
       if (['done', 'failed', 'cancelled'].includes(String(body['state']))) return body as unknown as SourceAnswer;
       await sleep(50);
@@ -94,7 +97,7 @@ export function following({ ask }: Pick<Person, 'ask'>, datasetId: number) {
     async files(): Promise<
       readonly { readonly id: number; readonly filename: string; readonly state: string; readonly sourceId: number | null; readonly passages: number }[]
     > {
-      for (let tries = 0; tries < 1200; tries++) {
+      for (const latest = performance.now() + longestMilliseconds; performance.now() < latest;) {
         const { body } = await ask('GET', `/server/mine/datasets/${datasetId}/files?limit=200`);
         const items = body['items'] as { id: number; filename: string; state: string; sourceId: number | null; passages: number }[];
         if (items.every(({ state }) => ['done', 'failed', 'cancelled'].includes(state))) return items;
