@@ -13,7 +13,7 @@ import { person, visited, visitorsOf } from '../native/visitors.ts';
 import { fakeSite, following, html, plainText } from './following.ts';
 import { idOf, newDataset, twoPeople } from './people.ts';
 
-const long = 180_000;
+const long = 240_000;
 const address = inject('postgres');
 
 async function begun() {
