@@ -299,8 +299,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     this.#chunks.push(chunk);
     this.#buffered += chunk.length;
     if (this.#sink) {
-      if (this.#turnBytes > turnBytes || this.#buffered >= turnBytes || this.#chunks.length === mostPieces) return this.#deliver();
-      return this.#deliverSoon();
+      const isCollected = this.#turnBytes > turnBytes; // to put its pieces together would only copy them
+      return isCollected || this.#buffered >= turnBytes || this.#chunks.length === mostPieces ? this.#deliver() : this.#deliverSoon();
     }
     if (this.#buffered > highWater) this.#pause();
     this.#wakeSoon();
