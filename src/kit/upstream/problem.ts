@@ -20,4 +20,5 @@ const refusedCodes = new Set([
 ]);
 /** The second: also of a head with two lengths. */
 const garbledCodes = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
+/** Of a connection that the other side has closed. */
 export const brokenCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

@@ -59,7 +59,7 @@ const highWater = 1_048_576;
 const turnBytes = 65_536;
 /** The same for bytes that are only collected, which takes at most 1 ms. */
 const forwardedTurnBytes = 1_048_576;
-/** As many as 64 MiB take of the size in which they are read. */
+/** Of a body, as many as 64 MiB take of the size in which they are read; and those that wait for the end of a turn. */
 const mostPieces = 1024;
 /** Most interim (1xx) responses before the final one. */
 const mostEarly = 20;
