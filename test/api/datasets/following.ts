@@ -59,6 +59,15 @@ export interface SourceAnswer {
   readonly nextSyncAt: string | null;
 }
 
+export interface FollowedFile {
+  readonly id: number;
+  readonly filename: string;
+  readonly state: string;
+  readonly stage: string | null;
+  readonly sourceId: number | null;
+  readonly passages: number;
+}
+
 /** The text of a file as it came, without any reading of its form. */
 export const plainText: ConvertDocument = async (content, { signal }) => {
   signal?.throwIfAborted();
@@ -66,20 +75,31 @@ export const plainText: ConvertDocument = async (content, { signal }) => {
   return { type: 'text/plain', text, places: [] };
 };
 
-/** For something that ends. Work whose process was killed goes on half a minute later, on a quiet machine. */
+/** Without any progress. Work whose process was killed goes on half a minute later, on a quiet machine. */
 const longestMilliseconds = 150_000;
+
+/** Asks until there is what is awaited: as long as it takes, while something goes on. */
+async function awaited<Found>(ask: () => Promise<{ readonly found: Found | undefined; readonly progress: unknown }>, never: string): Promise<Found> {
+  let last = '';
+  for (let latest = -Infinity; ; await sleep(50)) {
+    const { found, progress } = await ask();
+    if (found !== undefined) return found;
+    const now = JSON.stringify(progress);
+    if (now !== last) [last, latest] = [now, performance.now() + longestMilliseconds];
+    else if (performance.now() > latest) throw new Error(`${never} ${now}`);
+  }
+}
+
+const hasEnded = (state: unknown) => ['done', 'failed', 'cancelled'].includes(String(state));
 
 /** The sources of a dataset, as somebody sees them. */
 export function following({ ask }: Pick<Person, 'ask'>, datasetId: number) {
   const root = `/server/mine/datasets/${datasetId}/sources`;
-  const ended = async (id: number): Promise<SourceAnswer> => {
-    for (const latest = performance.now() + longestMilliseconds; performance.now() < latest;) {
+  const ended = (id: number) =>
+    awaited(async () => {
       const { body } = await ask('GET', `${root}/${id}`);
-      if (['done', 'failed', 'cancelled'].includes(String(body['state']))) return body as unknown as SourceAnswer;
-      await sleep(50);
-    }
-    throw new Error('The synchronisation does not end.');
-  };
+      return { found: hasEnded(body['state']) ? (body as unknown as SourceAnswer) : undefined, progress: body };
+    }, 'The synchronisation does not end.');
   return {
     root,
     ended,
@@ -94,17 +114,12 @@ export function following({ ask }: Pick<Person, 'ask'>, datasetId: number) {
       return ended(id);
     },
     /** The files of the dataset, when all of them have been read. */
-    async files(): Promise<
-      readonly { readonly id: number; readonly filename: string; readonly state: string; readonly sourceId: number | null; readonly passages: number }[]
-    > {
-      for (const latest = performance.now() + longestMilliseconds; performance.now() < latest;) {
+    files: () =>
+      awaited(async () => {
         const { body } = await ask('GET', `/server/mine/datasets/${datasetId}/files?limit=200`);
-        const items = body['items'] as { id: number; filename: string; state: string; sourceId: number | null; passages: number }[];
-        if (items.every(({ state }) => ['done', 'failed', 'cancelled'].includes(state))) return items;
-        await sleep(50);
-      }
-      throw new Error('The files are never read.');
-    },
+        const items = body['items'] as readonly FollowedFile[];
+        return { found: items.every(({ state }) => hasEnded(state)) ? items : undefined, progress: items.map(({ state, stage }) => [state, stage]) };
+      }, 'The files are never read.'),
     async original(fileId: number): Promise<string> {
       const { body } = await ask('GET', `/server/mine/datasets/${datasetId}/files/${fileId}/passages`);
       return (body['items'] as { text: string }[]).map(({ text }) => text).join('\n');

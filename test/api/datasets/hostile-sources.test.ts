@@ -219,7 +219,7 @@ describe.skipIf(!address)('on several machines', () => {
   });
 });
 
-test('killed in the middle it goes on where it was: nothing is asked for, kept or counted twice', { timeout: long }, async () => {
+test('killed in the middle it goes on where it was: nothing is asked for, kept or counted twice', { timeout: 600_000 }, async () => {
   const place = await anyPlace();
   const [upstream, bucket] = [await startUpstream(), await openBucket('127.0.0.1')];
   onTestFinished(() => Promise.all([upstream.close(), bucket.close()]).then(() => {}));
