@@ -26,9 +26,9 @@ export async function instructions(rig: Rig, asked: readonly string[]): Promise<
   if (!installed('valgrind')) throw new Error('Counting instructions needs Valgrind (apt-get install valgrind).');
   const names = rig.present(rig.options.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
   await rig.withContestants(names, { profiled: true, counted: true }, async (contestants) => {
-    for (const { question, what, load, operation = 'chat/completions' } of loads)
+    for (const { question, what, load, path } of loads)
       for (const contestant of asked.length === 0 || asked.includes(question) ? contestants : [])
-        await show(rig, { ...contestant, path: contestant.path.replace('chat/completions', operation) }, what, load);
+        await show(rig, { ...contestant, path: path ?? contestant.path }, what, load);
     for (const { pid } of contestants) rmSync(`/tmp/perf-${pid}.map`, { force: true });
   });
 }

@@ -1,13 +1,13 @@
 /**
  * Where the CPU time of a gateway goes under load, by the stacks that Linux's `perf` samples, after a warm-up.
- * `npm run bench -- --profile [chat|stream|responses|embeddings] [--who floor,dragoman]`
+ * `npm run bench -- --profile [chat|stream|responses|messages|embeddings] [--who floor,dragoman]`
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
-import { chatBody, embeddingsBody, responseBody } from './bodies.ts';
+import { chatBody, contentBody, embeddingsBody, messageBody, responseBody } from './bodies.ts';
 import type { Contestant } from './contestants/index.ts';
 import { cpuTime, installed } from './processes.ts';
 import type { Load, Rig } from './rig.ts';
@@ -20,23 +20,27 @@ const samplesPerSecond = 3000;
 const longestName = 100;
 /** Enough for code to be compiled for good. */
 const warmUpRequests = 40_000;
-export const loads: readonly { question: string; what: string; load: Omit<Load, 'seconds'>; operation?: string }[] = [
+const openai = '/server/chatcompat/v1';
+
+export const loads: readonly { question: string; what: string; load: Omit<Load, 'seconds'>; path?: string }[] = [
   { question: 'chat', what: 'chat 1 KB', load: { body: chatBody({ bytes: 1000 }), clients: 32 } },
   { question: 'chat', what: 'chat 20 KB', load: { body: chatBody({ bytes: 20_000 }), clients: 32 } },
   { question: 'stream', what: 'stream of 200 chunks', load: { body: chatBody({ bytes: 1000, stream: true }), clients: 32 } },
-  { question: 'responses', what: 'response 1 KB, not stored', load: { body: responseBody({ store: false }), clients: 32 }, operation: 'responses' },
-  { question: 'responses', what: 'response 1 KB, stored', load: { body: responseBody({}), clients: 32 }, operation: 'responses' },
-  { question: 'embeddings', what: '256 embeddings', load: { body: embeddingsBody, clients: 8 }, operation: 'embeddings' },
+  { question: 'responses', what: 'response 1 KB, not stored', load: { body: responseBody({ store: false }), clients: 32 }, path: `${openai}/responses` },
+  { question: 'responses', what: 'response 1 KB, stored', load: { body: responseBody({}), clients: 32 }, path: `${openai}/responses` },
+  { question: 'messages', what: 'message 1 KB', load: { body: messageBody, clients: 32 }, path: '/v1/messages' },
+  { question: 'messages', what: 'generateContent 1 KB', load: { body: contentBody, clients: 32 }, path: '/v1beta/models/gemini-2.5-flash:generateContent' },
+  { question: 'embeddings', what: '256 embeddings', load: { body: embeddingsBody, clients: 8 }, path: `${openai}/embeddings` },
 ];
 
 /** Prints, in microseconds a request, what each JavaScript function takes with the native code and the kernel that it calls itself, and what other threads take. */
 export async function profile(rig: Rig, asked: readonly string[]): Promise<void> {
   if (!installed('perf')) throw new Error('A profile needs perf (apt-get install linux-perf).');
-  const names = rig.present(rig.options.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
+  const names = rig.present(rig.options.who === undefined ? ['dragoman'] : ['floor', 'dragoman']);
   await rig.withContestants(names, { profiled: true }, async (contestants) => {
-    for (const { question, what, load, operation = 'chat/completions' } of loads)
+    for (const { question, what, load, path } of loads)
       for (const contestant of asked.length === 0 || asked.includes(question) ? contestants : [])
-        await show(rig, { ...contestant, path: contestant.path.replace('chat/completions', operation) }, what, load);
+        await show(rig, { ...contestant, path: path ?? contestant.path }, what, load);
     for (const { pid } of contestants) rmSync(`/tmp/perf-${pid}.map`, { force: true }); // where V8 tells perf the names of its functions
   });
 }
@@ -51,6 +55,8 @@ async function show(rig: Rig, contestant: Contestant, what: string, load: Omit<L
   const { requests } = await rig.clients(contestant, { ...load, seconds });
   const after = cpuTime(contestant.pid);
   if (recording.exitCode === null) await once(recording, 'exit');
+  (await import('node:fs')).cpSync(file, `/tmp/perf-${contestant.name}-${what.replaceAll(/\W/g, '_')}.data`);
+  (await import('node:fs')).cpSync(`/tmp/perf-${contestant.pid}.map`, `/tmp/keep-${contestant.pid}.map`);
   const user = (after.user - before.user) / requests;
   const system = (after.system - before.system) / requests;
   console.log(`\n${what}, ${contestant.name}: ${requests} requests, ${user.toFixed(1)} µs user + ${system.toFixed(1)} µs system each\n`);

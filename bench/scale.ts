@@ -137,7 +137,7 @@ async function measure(store: Store, size: number): Promise<void> {
   let at = 0;
   const ship = () => {
     const batch = Array.from({ length: 200 }, () => usageRow({ requestId: requestId(), at: Date.now(), userId: anyone(), costUsd: 0.0012345 }));
-    return usage.ship({ holder, journal: `${holder}/0`, from: at, to: ++at, rows: JSON.stringify(batch) });
+    return usage.ship({ holder, journal: `${holder}/0`, from: at, to: ++at, rows: Buffer.from(JSON.stringify(batch)) });
   };
 
   await timed('a key, found', 500, () => keys.find([key]));

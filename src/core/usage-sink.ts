@@ -7,8 +7,8 @@ export interface Shipment {
   /** Where the shipment before ended, 0 at first. Bytes, only growing. */
   readonly from: number;
   readonly to: number;
-  /** Settled rows as the text of a JSON array, each a `UsageRow`. One that is there already counts once. */
-  readonly rows: string;
+  /** Settled rows as a JSON array in UTF-8, each a `UsageRow`. One that is there already counts once. */
+  readonly rows: Uint8Array;
 }
 
 /** What the journals need of the database. */

@@ -113,7 +113,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
         const from = chance() < 0.9 ? pair.byte : Math.max(0, pair.byte - 5);
         const shipment = { journal: pair.journal, from, to: from + 10, rows: [...rows, ...again] };
         await both<readonly number[]>(
-          () => usage.ship({ ...shipment, holder: pair.id, rows: JSON.stringify(shipment.rows) }),
+          () => usage.ship({ ...shipment, holder: pair.id, rows: Buffer.from(JSON.stringify(shipment.rows)) }),
           async () => model.ship({ ...shipment, holder: pair.modelled }),
         );
         pair.byte = model.position(pair.journal);

@@ -78,7 +78,7 @@ export function lineTo(life: Life, parts: LineDeps): Line {
       };
     },
     shipped: {
-      ship: ({ rows, ...batch }) => over(() => books.ship({ ...batch, rows: JSON.parse(rows) as UsageRow[] })),
+      ship: ({ rows, ...batch }) => over(() => books.ship({ ...batch, rows: JSON.parse(Buffer.from(rows).toString()) as UsageRow[] })),
       position: (journal) => over(() => books.position(journal)),
       close: (holder) => over(() => books.close(holder)),
     },

@@ -45,6 +45,6 @@ export function booksOf(store: Store): Books {
         from spent where owner = ${owner} and month = ${month}`.execute(store.db);
       return rows[0] ?? { inference: 0, train: 0, usd: 0, requests: 0, inputTokens: 0, outputTokens: 0 };
     },
-    record: (rows) => shipping.ship({ holder: 'nobody', journal: `nobody/${randomText(16)}`, from: 0, to: 1, rows: JSON.stringify(rows) }),
+    record: (rows) => shipping.ship({ holder: 'nobody', journal: `nobody/${randomText(16)}`, from: 0, to: 1, rows: Buffer.from(JSON.stringify(rows)) }),
   };
 }

@@ -141,6 +141,7 @@ export function openLatencyStats(clock: Clock): LatencyStats {
 
 function experienceOf({ byUser }: Speed, userId: number): Experience {
   const own = byUser.get(userId) ?? { successRate: 1 };
+  if (byUser.size <= 1 && byUser.has(userId)) return own;
   byUser.delete(userId);
   byUser.set(userId, own);
   if (byUser.size > mostUsers) byUser.delete(byUser.keys().next().value!);

@@ -1,36 +1,71 @@
 /** A settled row as it was written, and the place behind it. */
 export interface RecentRow {
   readonly kind: 'settled';
-  readonly json: string;
+  /** UTF-8. */
+  readonly json: Buffer;
   readonly to: number;
 }
 
-/** Bytes of rows that are kept, roughly: with a database that is away for longer, they are read from the files. */
+/** Bytes of rows that are kept: with a database that is away for longer, they are read from the files. */
 const mostBytes = 8_388_608;
 const bytesAtOnce = 1_048_576;
+/** Some three hundred rows. */
+const pieceBytes = 262_144;
+
+/** Rows one after the other. It is filled once: whoever took rows has their bytes. */
+class Piece {
+  readonly bytes: Buffer;
+  /** Where each row ends in these bytes, and in the journal. */
+  readonly ends: number[] = [];
+  readonly places: number[] = [];
+  taken = 0;
+
+  constructor(bytes: number) {
+    this.bytes = Buffer.allocUnsafeSlow(bytes);
+  }
+
+  get used(): number {
+    return this.ends.at(-1) ?? 0;
+  }
+
+  /** The next row. */
+  take(): RecentRow {
+    const from = this.taken === 0 ? 0 : this.ends[this.taken - 1]!;
+    const json = this.bytes.subarray(from, this.ends[this.taken]);
+    return { kind: 'settled', json, to: this.places[this.taken++]! };
+  }
+}
 
 /**
  * The rows that a process has written and not yet shipped, kept in memory so that its own files need not be read. The files are the truth: where rows were
- * written out of their order or are too many, they are lost here, and whoever ships reads the files.
+ * written out of their order or are too many, they are lost here, and whoever ships reads the files. They are kept as bytes: texts would be copied from
+ * generation to generation by the garbage collector.
  */
 export class RecentRows {
-  #rows: RecentRow[] = [];
-  /** Rows up to here are written. */
+  /** The last one is being filled. */
+  #pieces: Piece[] = [];
+  /** Rows that are not taken: all, and those that are written. */
+  #added = 0;
   #count = 0;
   #bytes = 0;
   /** Some rows are only in the files. At first nobody wants any: a worker's are read from its files. */
   isLost = true;
 
-  /** A row that will be written next, in this order. */
-  add(json: string, to: number): void {
+  /** A row that will be written next, in this order. @param to the place behind it */
+  add(json: Buffer, to: number): void {
     if (this.isLost) return;
-    this.#rows.push({ kind: 'settled', json, to });
+    let piece = this.#pieces.at(-1);
+    if (!piece || piece.used + json.length > piece.bytes.length) this.#pieces.push((piece = new Piece(Math.max(pieceBytes, json.length))));
+    piece.bytes.set(json, piece.used);
+    piece.ends.push(piece.used + json.length);
+    piece.places.push(to);
+    this.#added++;
     this.#bytes += json.length;
     if (this.#bytes > mostBytes) this.lose();
   }
 
   written(): void {
-    this.#count = this.#rows.length;
+    this.#count = this.#added;
   }
 
   lose(): void {
@@ -46,15 +81,22 @@ export class RecentRows {
 
   /** The next rows that are written, in their order: about a megabyte at most. */
   take(): readonly RecentRow[] {
-    let [rows, bytes] = [0, 0];
-    while (rows < this.#count && bytes < bytesAtOnce) bytes += this.#rows[rows++]!.json.length;
-    this.#count -= rows;
-    this.#bytes -= bytes;
-    return this.#rows.splice(0, rows);
+    const rows: RecentRow[] = [];
+    for (let bytes = 0; rows.length < this.#count && bytes < bytesAtOnce;) {
+      if (this.#pieces[0]!.taken === this.#pieces[0]!.ends.length) this.#pieces.shift();
+      const row = this.#pieces[0]!.take();
+      bytes += row.json.length;
+      rows.push(row);
+    }
+    this.#added -= rows.length;
+    this.#count -= rows.length;
+    this.#bytes -= rows.reduce((sum, { json }) => sum + json.length, 0);
+    return rows;
   }
 
   #clear(): void {
-    this.#rows = [];
+    this.#pieces = [];
+    this.#added = 0;
     this.#count = 0;
     this.#bytes = 0;
   }

@@ -51,6 +51,9 @@ export function writeRecord(into: Buffer, at: number, kind: RecordKind, json: st
   return end + 1;
 }
 
+/** The JSON of the record whose line is there. */
+export const jsonIn = (bytes: Buffer, from: number, to: number): Buffer => bytes.subarray(from + headBytes, to - 1);
+
 /** A record's line on its own. */
 export function recordLine(kind: RecordKind, json: string): Buffer {
   const line = Buffer.allocUnsafe(recordBytes(json));

@@ -3,7 +3,7 @@ import type { Segment, Segments } from './files.ts';
 import type { JournalTrouble } from './journal-trouble.ts';
 import type { RecentRows } from './recent-rows.ts';
 import { placeOf } from './segments.ts';
-import { callOf, recordAt, recordBytes, recordLine, writeRecord, type FoundRecord, type RecordKind } from './record.ts';
+import { callOf, jsonIn, recordAt, recordBytes, recordLine, writeRecord, type FoundRecord, type RecordKind } from './record.ts';
 
 export interface SegmentWriterDeps {
   readonly segments: Segments;
@@ -48,6 +48,8 @@ export class SegmentWriter {
   #isArmed = false;
   /** The place behind the last record that is written. */
   #place = 0;
+  /** Where the last record that was added begins in its file. */
+  #last = 0;
   /** Nothing is written any more. */
   isClosed = false;
 
@@ -97,8 +99,8 @@ export class SegmentWriter {
       this.#hold(recordLine('settled', json));
       return Promise.resolve();
     }
-    const { number, used } = this.segment;
-    this.#deps.recent.add(json, placeOf(number, used));
+    const { number, bytes, used } = this.segment;
+    this.#deps.recent.add(jsonIn(bytes, this.#last, used), placeOf(number, used));
     const { promise } = (this.#booked ??= Promise.withResolvers());
     this.#due();
     return promise;
@@ -150,6 +152,7 @@ export class SegmentWriter {
       const segment = this.#current!;
       const end = writeRecord(segment.bytes, segment.used, kind, json);
       if (end !== undefined) {
+        this.#last = segment.used;
         segment.used = end;
         return true;
       }

@@ -166,7 +166,7 @@ export class JournalShipment {
 
   /** A row that can never be written must not hold up others: halves are tried until it is alone, and it is left out. */
   async #shipped(entries: readonly (Entry | RecentRow)[], to: number): Promise<void> {
-    const rows = `[${entries.map(({ json }) => json.toString()).join(',')}]`;
+    const rows = listOf(entries.map(({ json }) => json));
     let leftOut: readonly number[];
     try {
       leftOut = await this.#deps.sink.ship({ holder: this.#deps.holder, journal: this.#journal, from: this.#stored!, to, rows });
@@ -198,7 +198,7 @@ export class JournalShipment {
     await this.#shipped([], to);
   }
 
-  async #keep(json: Buffer | string): Promise<void> {
+  async #keep(json: Buffer): Promise<void> {
     await this.#deps.disk.append(this.#deps.refused, `${json.toString()}\n`);
   }
 
@@ -212,4 +212,13 @@ export class JournalShipment {
     for (const segment of over) await disk.remove(segmentPath(folder, writer, segment));
     this.#tidied = reached;
   }
+}
+
+const [opening, comma, closing] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
+
+/** A list of values in JSON. */
+function listOf(values: readonly Buffer[]): Buffer {
+  const pieces: Buffer[] = [];
+  for (const value of values) pieces.push(pieces.length === 0 ? opening : comma, value);
+  return Buffer.concat(pieces.length === 0 ? [opening, closing] : [...pieces, closing]);
 }

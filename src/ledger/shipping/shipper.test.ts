@@ -66,7 +66,7 @@ describe('shipping', () => {
 
   test('a row that differs from the one that is booked under its request and step is an error in the log, and is kept in a file', async () => {
     const { sink, clock, disk, journal, told } = await startShipping();
-    await sink.ship({ holder: 'h0', journal: 'h0/main', from: 0, to: 1, rows: JSON.stringify([settled(began('a'))]) });
+    await sink.ship({ holder: 'h0', journal: 'h0/main', from: 0, to: 1, rows: Buffer.from(JSON.stringify([settled(began('a'))])) });
     void journal.settled({ ...settled(began('a')), outputTokens: 99 });
     void journal.settled(settled(began('b')));
     await pass(clock, 1000);
@@ -321,7 +321,7 @@ describe('the end and a new start', () => {
     first.journal.spoke('r7', 1, 8);
     const second = await startShipping({ ...first, disk: first.disk.processDied(), holder: 'h2' });
     let batches = 0;
-    second.sink.fails = ({ rows }) => (rows !== '' && ++batches > 1 ? away() : undefined);
+    second.sink.fails = ({ rows }) => (rows.length > 0 && ++batches > 1 ? away() : undefined);
     await pass(second.clock, 500);
     expect(second.sink.rows.size).toBe(500);
     second.sink.fails = () => undefined;

@@ -161,7 +161,7 @@ onBothDatabases('leases', ({ shared }) => {
     const userId = Number(account.owner.slice(5));
     await lease([asks(account, 100, 50)]);
     const rows = JSON.stringify([usageRow({ userId, planTokens: 80 })]);
-    await booksOf(store()).ship({ holder, journal: `${holder}/0`, from: 0, to: 1, rows });
+    await booksOf(store()).ship({ holder, journal: `${holder}/0`, from: 0, to: 1, rows: Buffer.from(rows) });
     // 20 are left; the holder needs 20 and owes 30
     expect(await lease([asks(account, 100, 50)])).toEqual([{ granted: 50, spent: 80, left: 0 }]);
     expect((await lease([asks(account, 100, 1)]))[0]).toMatchObject({ granted: 0 });
@@ -303,7 +303,7 @@ onBothDatabases('leases', ({ shared }) => {
     await expect(one.giveBack([back(account, 1)])).rejects.toMatchObject({ code: 'conflict' });
     await expect(holders.seen(one.holder)).rejects.toMatchObject({ code: 'conflict' });
     const rows = JSON.stringify([usageRow({ userId, planTokens: 25 })]);
-    await booksOf(store()).ship({ holder: one.holder, journal: `${one.holder}/0`, from: 0, to: 1, rows });
+    await booksOf(store()).ship({ holder: one.holder, journal: `${one.holder}/0`, from: 0, to: 1, rows: Buffer.from(rows) });
     expect((await other.lease([asks(account, 100, 75)]))[0]).toEqual({ granted: 75, spent: 25, left: 0 });
     expect(await holders.list()).toContainEqual(expect.objectContaining({ id: one.holder, how: 'adopted', by: 'machine b', accounts: 0 }));
   });
@@ -366,7 +366,7 @@ test.skipIf(!address)(
       else {
         const rows = some.map((account) => usageRow({ userId: Number(account.owner.slice(5)), planTokens: taken(who, account, 2), teamIds: [1, 2] }));
         const usage = booksOf(who === 'a' ? store : other);
-        await usage.ship({ holder, journal: `${holder}/${at}`, from: 0, to: 1, rows: JSON.stringify(rows) });
+        await usage.ship({ holder, journal: `${holder}/${at}`, from: 0, to: 1, rows: Buffer.from(JSON.stringify(rows)) });
       }
       if (at % 50 === 0) {
         const third = await machine(store);

@@ -247,7 +247,7 @@ onBothDatabases('reconciling', ({ open }) => {
     const booking = (async () => {
       for (let at = 0; !isDone; at++) {
         const rows = JSON.stringify(Array.from({ length: 10 }, () => usageRow({ userId: 1 + (at % 9), teamIds: [1], costUsd: 0.1 })));
-        await usage.ship({ holder, journal: `${holder}/0`, from: at, to: at + 1, rows });
+        await usage.ship({ holder, journal: `${holder}/0`, from: at, to: at + 1, rows: Buffer.from(rows) });
       }
     })();
     for (let times = 0; times < 3; times++) expect(await reconcile(store, '2026-11')).toEqual([]);

@@ -17,7 +17,7 @@ onBothDatabases('shipping', ({ shared }) => {
   const journal = () => `journal-${++names}/0`;
   const user = () => 10_000 + ++names;
   const ship = (name: string, from: number, to: number, rows: readonly UsageRow[]) =>
-    usage().ship({ holder: 'nobody', journal: name, from, to, rows: JSON.stringify(rows) });
+    usage().ship({ holder: 'nobody', journal: name, from, to, rows: Buffer.from(JSON.stringify(rows)) });
 
   test('adds each row to the sums of its user, its teams and its month, by its balance', async () => {
     const [userId, team, other] = [user(), user(), user()];
@@ -125,7 +125,7 @@ onBothDatabases('shipping', ({ shared }) => {
     const before = await leases.lease(ask(50));
     expect(before.map(({ left }) => left)).toEqual([950, 950, 950]);
     const row = usageRow({ userId, teamIds: [team], planTokens: 30, costUsd: 0.5 });
-    await usage().ship({ holder, journal: name, from: 0, to: 9, rows: JSON.stringify([row]) });
+    await usage().ship({ holder, journal: name, from: 0, to: 9, rows: Buffer.from(JSON.stringify([row])) });
     expect(await leases.lease(ask(0))).toEqual([
       { granted: 0, spent: 30, left: 950 },
       { granted: 0, spent: 30, left: 950 },
@@ -146,7 +146,7 @@ onBothDatabases('shipping', ({ shared }) => {
   ])('a row %s is refused as invalid, and nothing of its batch is booked', async (_what, wrong) => {
     const [name, userId] = [journal(), user()];
     const rows = JSON.stringify([usageRow({ userId }), { ...usageRow({ userId }), ...wrong }]);
-    await expect(usage().ship({ holder: 'nobody', journal: name, from: 0, to: 10, rows })).rejects.toMatchObject({ code: 'invalid' });
+    await expect(usage().ship({ holder: 'nobody', journal: name, from: 0, to: 10, rows: Buffer.from(rows) })).rejects.toMatchObject({ code: 'invalid' });
     expect(await usage().position(name)).toBe(0);
     expect(await usage().spentOf(`user:${userId}`, '2026-11')).toMatchObject({ requests: 0 });
   });

@@ -14,14 +14,14 @@ interface Shipped {
 }
 
 export function openShipping(store: Store): Shipping {
-  const booked = <Result>(rows: string, work: () => Promise<Result>) =>
+  const booked = <Result>(rows: Uint8Array, work: () => Promise<Result>) =>
     withMonths(store, () => monthsIn(store.db, rows), work).catch((error: unknown) => {
       throw refusedRows(error);
     });
   return {
     async ship({ holder, journal, from, to, rows }) {
       const answer = await booked(rows, () =>
-        sql<Shipped>`select stands, collisions from usage_shipped(${holder}, ${journal}, ${from}, ${to}, ${rows}::json)`.execute(store.db),
+        sql<Shipped>`select stands, collisions from usage_shipped(${holder}, ${journal}, ${from}, ${to}, ${json(rows)})`.execute(store.db),
       );
       const { stands, collisions } = answer.rows[0]!;
       if (stands !== null && stands < to) throw new Fault('conflict', `The journal ${journal} has been shipped up to byte ${stands}, not ${from}.`);
@@ -34,12 +34,15 @@ export function openShipping(store: Store): Shipping {
   };
 }
 
-async function monthsIn(db: Database, rows: string): Promise<string[]> {
+async function monthsIn(db: Database, rows: Uint8Array): Promise<string[]> {
   const answer = await sql<{ month: string | null }>`
     select distinct to_char(to_timestamp(at / 1000) at time zone 'UTC', 'YYYY-MM') as month
-    from json_to_recordset(${rows}::json) as row(at double precision)`.execute(db);
+    from json_to_recordset(${json(rows)}) as row(at double precision)`.execute(db);
   return answer.rows.map(({ month }) => month ?? '');
 }
+
+/** Bytes, since a text would be written out anew on its way. */
+const json = (rows: Uint8Array) => sql`convert_from(${rows}::bytea, 'UTF8')::json`;
 
 /** Errors that the row itself causes (out of range, wrong type, missing value, violated constraint): a retry cannot succeed. */
 function refusedRows(error: unknown): unknown {

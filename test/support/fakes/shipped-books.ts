@@ -38,7 +38,7 @@ export function testBooks(): TestBooks {
       let leftOut: readonly number[] = [];
       if (stored < shipment.to) {
         if (stored !== shipment.from) throw new Fault('conflict', `The journal is in the books up to ${stored}, not ${shipment.from}.`);
-        const given = JSON.parse(shipment.rows) as ShippedRow[];
+        const given = JSON.parse(Buffer.from(shipment.rows).toString()) as ShippedRow[];
         if (given.some(books.refuses)) throw new Fault('invalid', 'A row cannot be read.');
         for (const row of given) if (!rows.has(nameOf(row))) rows.set(nameOf(row), row);
         leftOut = given.flatMap((row, place) => (isSame(rows.get(nameOf(row))!, row) ? [] : [place]));
@@ -50,7 +50,7 @@ export function testBooks(): TestBooks {
     },
     async position(journal) {
       await Promise.resolve();
-      const failure = books.fails({ holder: '', journal, from: 0, to: 0, rows: '' });
+      const failure = books.fails({ holder: '', journal, from: 0, to: 0, rows: Buffer.alloc(0) });
       if (failure?.instead) throw failure.instead;
       return positions.get(journal) ?? 0;
     },
