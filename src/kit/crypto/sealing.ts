@@ -4,8 +4,11 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
 export interface Sealer {
   /** Any bytes → an envelope, 61 bytes longer. `context` says what it is for and is not part of the envelope: `provider-key/openai`. */
   seal(plain: Uint8Array, context: string): Buffer;
-  /** The same for many at once: their envelopes one after the other, each `envelopeBytes` longer than what it holds. A fraction of the time. */
-  sealAll(all: readonly { readonly plain: Uint8Array; readonly context: string }[]): Buffer;
+  /**
+   * The same for many at once: their envelopes one after the other, each `envelopeBytes` longer than what it holds. A fraction of the time.
+   * @param memory gives the bytes for all of them. Absent: bytes of their own
+   */
+  sealAll(all: readonly { readonly plain: Uint8Array; readonly context: string }[], memory?: (bytes: number) => Buffer): Buffer;
   /** @throws SealBroken: wrong key, wrong context, or changed bytes; the cause cannot be distinguished. */
   open(sealed: Uint8Array, context: string): Buffer;
 }
@@ -54,8 +57,8 @@ export function sealer(masterKey: Uint8Array): Sealer {
   const dataKey = (salt: Uint8Array) => createHmac('sha256', root).update(salt).digest();
   const head = Buffer.of(version);
   const bound = (context: string) => Buffer.from(`${String.fromCharCode(version)}${context}`, 'utf8');
-  const sealAll: Sealer['sealAll'] = (all) => {
-    const envelopes = Buffer.allocUnsafeSlow(all.reduce((sum, { plain }) => sum + plain.length + envelopeBytes, 0));
+  const sealAll: Sealer['sealAll'] = (all, memory = Buffer.allocUnsafeSlow) => {
+    const envelopes = memory(all.reduce((sum, { plain }) => sum + plain.length + envelopeBytes, 0));
     const random = randomBytes(saltBytes + all.length * nonceBytes);
     const salt = random.subarray(0, saltBytes);
     const key = dataKey(salt);

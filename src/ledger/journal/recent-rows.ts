@@ -11,8 +11,9 @@ const mostBytes = 8_388_608;
 const bytesAtOnce = 1_048_576;
 /** Some three hundred rows. */
 const pieceBytes = 262_144;
+const mostSpare = 8;
 
-/** Rows one after the other. It is filled once: whoever took rows has their bytes. */
+/** Rows one after the other. */
 class Piece {
   readonly bytes: Buffer;
   /** Where each row ends in these bytes, and in the journal. */
@@ -26,6 +27,14 @@ class Piece {
 
   get used(): number {
     return this.ends.at(-1) ?? 0;
+  }
+
+  get isOver(): boolean {
+    return this.taken === this.ends.length;
+  }
+
+  clear(): void {
+    this.ends.length = this.places.length = this.taken = 0;
   }
 
   /** The next row. */
@@ -44,6 +53,9 @@ class Piece {
 export class RecentRows {
   /** The last one is being filled. */
   #pieces: Piece[] = [];
+  /** All their rows were taken last, and before that. */
+  #over: Piece[] = [];
+  readonly #spare: Piece[] = [];
   /** Rows that are not taken: all, and those that are written. */
   #added = 0;
   #count = 0;
@@ -55,7 +67,7 @@ export class RecentRows {
   add(json: Buffer, to: number): void {
     if (this.isLost) return;
     let piece = this.#pieces.at(-1);
-    if (!piece || piece.used + json.length > piece.bytes.length) this.#pieces.push((piece = new Piece(Math.max(pieceBytes, json.length))));
+    if (!piece || piece.used + json.length > piece.bytes.length) this.#pieces.push((piece = this.#pieceFor(json.length)));
     piece.bytes.set(json, piece.used);
     piece.ends.push(piece.used + json.length);
     piece.places.push(to);
@@ -79,11 +91,15 @@ export class RecentRows {
     this.#clear();
   }
 
-  /** The next rows that are written, in their order: about a megabyte at most. */
+  /** The next rows that are written, in their order: about a megabyte at most. Their bytes are good until more are taken. */
   take(): readonly RecentRow[] {
     const rows: RecentRow[] = [];
+    for (const piece of this.#over.splice(0)) {
+      piece.clear();
+      if (piece.bytes.length === pieceBytes && this.#spare.length < mostSpare) this.#spare.push(piece);
+    }
     for (let bytes = 0; rows.length < this.#count && bytes < bytesAtOnce;) {
-      if (this.#pieces[0]!.taken === this.#pieces[0]!.ends.length) this.#pieces.shift();
+      if (this.#pieces[0]!.isOver) this.#over.push(this.#pieces.shift()!);
       const row = this.#pieces[0]!.take();
       bytes += row.json.length;
       rows.push(row);
@@ -94,8 +110,13 @@ export class RecentRows {
     return rows;
   }
 
+  #pieceFor(bytes: number): Piece {
+    return (bytes <= pieceBytes && this.#spare.pop()) || new Piece(Math.max(pieceBytes, bytes));
+  }
+
   #clear(): void {
     this.#pieces = [];
+    this.#over = [];
     this.#added = 0;
     this.#count = 0;
     this.#bytes = 0;

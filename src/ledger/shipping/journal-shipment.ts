@@ -1,6 +1,7 @@
 import { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
 import type { UsageSink } from '#core/usage-sink';
+import { ReusedBytes } from '#kit/memory/reused-bytes';
 import { Bookings, type Booked } from '../journal/bookings.ts';
 import type { Disk } from '../journal/disk.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -46,6 +47,8 @@ export class JournalShipment {
   #stored: number | undefined;
   /** Read, not yet booked. */
   #waiting: readonly (Entry | RecentRow)[] = [];
+  /** For the rows of a shipment. */
+  readonly #memory = new ReusedBytes();
   #dying = false;
   #hasBegun = false;
   /** The file that was being read when others were last removed. */
@@ -166,11 +169,15 @@ export class JournalShipment {
 
   /** A row that can never be written must not hold up others: halves are tried until it is alone, and it is left out. */
   async #shipped(entries: readonly (Entry | RecentRow)[], to: number): Promise<void> {
-    const rows = listOf(entries.map(({ json }) => json));
+    const rows = listOf(
+      entries.map(({ json }) => json),
+      this.#memory,
+    );
     let leftOut: readonly number[];
     try {
       leftOut = await this.#deps.sink.ship({ holder: this.#deps.holder, journal: this.#journal, from: this.#stored!, to, rows });
     } catch (error) {
+      this.#memory.leave();
       if (error instanceof Fault && error.code === 'conflict') this.#stored = undefined;
       if (!(error instanceof Fault && error.code === 'invalid') || entries.length === 0) throw error;
       if (entries.length === 1) return this.#refuse(entries[0]!, to, error);
@@ -214,11 +221,17 @@ export class JournalShipment {
   }
 }
 
-const [opening, comma, closing] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
+const [opening, comma, closing] = ['[', ',', ']'].map((text) => text.charCodeAt(0)) as [number, number, number];
 
 /** A list of values in JSON. */
-function listOf(values: readonly Buffer[]): Buffer {
-  const pieces: Buffer[] = [];
-  for (const value of values) pieces.push(pieces.length === 0 ? opening : comma, value);
-  return Buffer.concat(pieces.length === 0 ? [opening, closing] : [...pieces, closing]);
+function listOf(values: readonly Buffer[], memory: ReusedBytes): Buffer {
+  const list = memory.take(values.reduce((sum, { length }) => sum + length + 1, values.length === 0 ? 2 : 1));
+  list[0] = opening;
+  let end = 1;
+  for (const value of values) {
+    end += value.copy(list, end);
+    list[end++] = comma;
+  }
+  list[list.length - 1] = closing;
+  return list;
 }

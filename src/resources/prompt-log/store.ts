@@ -7,6 +7,7 @@ import { steps } from '#core/steps';
 import type { Store } from '#store/open';
 import { requestsIn, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
+import { ReusedBytes } from '#kit/memory/reused-bytes';
 import { repeated } from '#kit/async/repeated';
 import { repeatUntilFewer } from '#store/pieces';
 
@@ -74,7 +75,8 @@ const tidyMilliseconds = 60_000;
 const pieceRows = 500;
 
 export function openPromptStore({ store, seal, clock, bodies, days, log }: PromptStoreDeps): PromptStore {
-  const queue = openQueue({ write: (batches) => insert(store, seal, { at: clock.now(), bodies: bodies(), batches }), clock, log });
+  const memory = new ReusedBytes();
+  const queue = openQueue({ write: (batches) => insert(store, seal, { at: clock.now(), bodies: bodies(), batches, memory }), clock, log });
   const stopTidying = repeated({
     clock,
     milliseconds: tidyMilliseconds,
@@ -183,31 +185,40 @@ interface Written {
   /** As it is now, whatever it was when they were told. */
   readonly bodies: 'own' | 'all' | 'none';
   readonly batches: readonly Batch[];
+  /** For the sealed texts. */
+  readonly memory: ReusedBytes;
 }
 
 /**
  * The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. A request that ends when its user
  * was deleted leaves nothing behind.
  */
-async function insert({ db }: Store, seal: Sealer, { at, bodies, batches }: Written): Promise<void> {
+async function insert({ db }: Store, seal: Sealer, { at, bodies, batches, memory }: Written): Promise<void> {
   const rows = batches.map(({ userId, requests, plain }) => ({
     userId,
     plain: bodies === 'none' ? withoutTexts(plain) : plain,
     requests: requests.join(','),
     ...endsOf(requests),
   }));
-  const sealed = seal.sealAll(rows.map(({ userId, last, plain }) => ({ plain, context: contextOf(userId, last) })));
+  const sealed = seal.sealAll(
+    rows.map(({ userId, last, plain }) => ({ plain, context: contextOf(userId, last) })),
+    (bytes) => memory.take(bytes),
+  );
   const column = <Value>(of: (row: (typeof rows)[number]) => Value) => rows.map(of);
   const lengths = column(({ plain }) => plain.length + envelopeBytes);
   let end = 0;
   const starts = lengths.map((length) => (end += length) - length + 1);
-  await sql`
+  const statement = sql`
     insert into prompt_log (user_id, at, first_request, last_request, requests, for_administrators, sealed)
     select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${bodies === 'all'}, substring(${sealed}::bytea from start for bytes)
     from unnest(${column(({ userId }) => userId)}::bigint[], ${column(({ first }) => first)}::text[], ${column(({ last }) => last)}::text[],
       ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${lengths}::int[])
       as given(user_id, first, last, requests, start, bytes)
-    where exists (select from users where id = user_id and removed_at is null)`.execute(db);
+    where exists (select from users where id = user_id and removed_at is null)`;
+  await statement.execute(db).catch((error: unknown) => {
+    memory.leave();
+    throw error;
+  });
 }
 
 function endsOf(requests: readonly string[]): { readonly first: string; readonly last: string } {
