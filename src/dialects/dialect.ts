@@ -72,6 +72,8 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
    * other. Absent: none is forwarded.
    */
   plainAnswer?(body: unknown, model: string, ignored: readonly string[]): Events | undefined;
+  /** A plain answer with what clients rely on and some servers leave out; undefined where that cannot be added. Absent: it is forwarded as it came. */
+  completed?(bytes: Uint8Array, body: unknown): Uint8Array | undefined;
   /** @param status HTTP, not 2xx. @param body its text, or the beginning of it. @param model the upstream name of the requested model */
   decodeFault(status: number, body: string, headers?: Headers, model?: string): Fault;
   /** What the wire calls the fields of a call. */

@@ -55,8 +55,10 @@ export interface Words extends FieldWords<GenerateCall> {
   whole(result: GenerateResult): unknown;
   /** An encoder of frames for one stream; of one that is forwarded unparsed it gets what the provider did not report. `end` is awaited: the answer may be stored before the client sees that it is complete. */
   frames(): { encode(event: GenerateEvent): string; end(): string | Promise<string> };
-  /** The member `usage` of a whole answer; of faces whose answers may be forwarded as they came. */
+  /** The usage of a whole answer; of faces whose answers may be forwarded as they came. */
   usage?(usage: Usage): JsonObject;
+  /** The member that has it; absent: `usage`. */
+  readonly usageMember?: string;
   /** How a stream is framed; absent: server-sent events with comments as keep-alives. */
   readonly framing?: { readonly contentType: string; readonly keepAlive: string };
   /** The last frame of a stream that failed. It is awaited, as `end` of `frames` is. */
@@ -201,7 +203,7 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   const about = answerHeaders(context.progress, startedInClientsWords(started, words, understood.call));
   const headers = words.headers ? [...words.headers, ...about] : about;
   const own = forwarded && answer.find(isOwnUsage);
-  if (own && words.usage) exchange.sendJson(200, { ...(await parsed(forwarded!)), usage: words.usage(own.usage) }, headers);
+  if (own && words.usage) exchange.sendJson(200, { ...(await parsed(forwarded!)), [words.usageMember ?? 'usage']: words.usage(own.usage) }, headers);
   else if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);
   else if (words.wholeType) exchange.send(200, ['content-type', words.wholeType, ...headers], JSON.stringify(whole));
   else exchange.sendJson(200, whole, headers);

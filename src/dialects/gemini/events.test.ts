@@ -1,6 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { splitter } from '#kit/upstream/sse';
-import type { GenerateEvent } from '#core/event';
+import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
@@ -8,7 +9,9 @@ import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
 import { decodeFault } from './faults.ts';
 import { arrayFraming, eventFraming } from './framing.ts';
+import { changed, drawnChanges } from '../../../test/support/drawn-changes.ts';
 import { geminiRecordings, geminiRefusals } from '../../../test/support/recordings.ts';
+import { completed, plainAnswer } from './plain-answer.ts';
 import { decodeResult, encodeResult } from './result.ts';
 
 const { answered, stream, wholes } = geminiRecordings;
@@ -121,6 +124,33 @@ describe('a recorded stream', () => {
     const reencoded = encodeResult(fold(decodeResult(body, 'upstream-name')), { id });
     expect(reencoded).toMatchObject(body as object);
     expect(Object.keys(reencoded)).toEqual(expect.arrayContaining(['candidates', 'usageMetadata', 'modelVersion']));
+  });
+
+  test('a whole answer of text is forwarded with what it would have if it were encoded anew, and says the same of its end', () => {
+    const parts = ['content.parts.0', 'content.parts.1', 'content.parts.0.text', 'content.parts.0.thought', 'content.role'];
+    const candidate = ['', ...parts.map((path) => `.${path}`), '.finishReason', '.index', '.safetyRatings', '.citationMetadata', '.groundingMetadata'];
+    const counts = ['promptTokenCount', 'candidatesTokenCount', 'thoughtsTokenCount', 'cachedContentTokenCount'].map((name) => `usageMetadata.${name}`);
+    const paths = ['error', 'promptFeedback', 'responseId', 'modelVersion', 'candidates', 'candidates.1', 'usageMetadata', ...counts];
+    const drawn = fc.tuple(fc.constantFrom(...wholes), drawnChanges([...paths, ...candidate.map((path) => `candidates.0${path}`)]), fc.constantFrom(0, 2));
+    let plain = 0;
+    fc.assert(
+      fc.property(drawn, ([{ body: recorded }, changes, indent]) => {
+        const body: unknown = JSON.parse(JSON.stringify(changed(recorded, changes)));
+        const passed = plainAnswer(body, 'upstream-name', ['x: y']);
+        if (!passed) return;
+        plain++;
+        const events = decodeResult(body, 'upstream-name', ['x: y']);
+        expect(passed[1]).toEqual({ type: 'passed', tokens: 0, text: events.map((event) => (event.type === 'text' ? event.text : '')).join('') });
+        const bare = ({ extra: _, ...event }: GenerateEvent & { readonly extra?: unknown }) => event;
+        const ends = events.filter((event) => !speaks(event)).map(bare);
+        expect(passed.toSpliced(1, 1).map(bare)).toEqual(ends.map((event) => (event.type === 'started' ? { ...event, usage: undefined } : event)));
+        const forwarded = completed(Buffer.from(JSON.stringify(body, null, indent)), body);
+        if (Object.keys(body as object)[0] === 'candidates') expect(forwarded).toBeDefined();
+        if (forwarded) expect(JSON.parse(Buffer.from(forwarded).toString())).toMatchObject(encodeResult(fold(events), { id }));
+      }),
+      { numRuns: 1000 },
+    );
+    expect(plain).toBeGreaterThan(50);
   });
 });
 

@@ -11,6 +11,7 @@ import { encoder, type ContentAnswer } from './encoder.ts';
 import { decodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
+import { completed, plainAnswer } from './plain-answer.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
@@ -38,6 +39,8 @@ export const gemini: Dialect<GeminiWire> = {
   encodeRequest,
   decoder,
   decodeResult,
+  plainAnswer,
+  completed,
   decodeFault,
   fieldNames,
   supports,

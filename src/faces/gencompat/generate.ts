@@ -2,6 +2,7 @@ import { fieldIn } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { GenerateRequest, GenerationConfig } from '#dialects/gemini/wire';
 import { gemini } from '#dialects/gemini/index';
+import { encodeUsage } from '#dialects/gemini/usage';
 import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import { membersInBothSpellings, refuseOtherCase } from '../other-case.ts';
@@ -31,10 +32,15 @@ export async function generateContent(
   await answerCall(deps, exchange, {
     call,
     context: { ...context, tier: context.targets ? namesIfKnown(model, namesFor) : namesFor(model) },
+    ...(stream || answer.cites || call.output.type !== 'text'
+      ? {}
+      : { passthrough: { dialect: gemini.name, request: { written: undefined }, usageWanted: true } }),
     words: {
       whole: (result) => gemini.encodeResult(result, answer),
       frames: () => gemini.encoder(answer),
       framing,
+      usage: encodeUsage,
+      usageMember: 'usageMetadata',
       fault: (fault) => framing.fault(fault),
       fieldOf: (field) => fieldIn(body, field, call),
     },

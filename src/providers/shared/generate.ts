@@ -288,9 +288,11 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     const { lesson, recall } = this.#deps;
     if (!dialect.plainAnswer || passthrough?.dialect !== dialect.name || stream || bytes.length > largeBytes) return undefined;
     if (restore || isUnpromised || lesson || recall) return undefined;
-    const plain = dialect.plainAnswer(large ?? parsed(bytes), model, warningsOf(this.#request));
-    if (plain) passthrough.write(bytes);
-    return plain;
+    const body = large ?? parsed(bytes);
+    const plain = dialect.plainAnswer(body, model, warningsOf(this.#request));
+    const forwarded = plain && (dialect.completed ? dialect.completed(bytes, body) : bytes);
+    if (forwarded) passthrough.write(forwarded);
+    return forwarded && plain;
   }
 
   get model(): string {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   always,
   cut,
@@ -13,8 +13,10 @@ import {
   tooMany,
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
+import { whole as answerOf } from '../../support/fakes/upstream/answer.ts';
 import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { raw } from './send-raw.ts';
+import { loggedBy } from '../../support/members.ts';
 import { proves } from '../../support/proves.ts';
 
 const root = '/server/gencompat/v1beta';
@@ -398,6 +400,46 @@ describe.each(['gemini-2.5-flash', 'gpt-x', 'claude-x'])('before %s', (model) =>
     const { status, answer, headers } = await whole(generate(model), said('hi'));
     expect([status, headers.get('retry-after'), answer.error?.status]).toEqual([429, '7', 'RESOURCE_EXHAUSTED']);
     expect(answer.error?.details).toContainEqual({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '7s' });
+  });
+});
+
+describe('a plain answer of the same interface', () => {
+  const plain = (candidate: object, usage: object) => ({
+    candidates: [{ content: { role: 'model', parts: [{ text: 'zéro ' }, { text: 'one' }] }, ...candidate }],
+    usageMetadata: { promptTokenCount: 4, ...usage },
+    modelVersion: 'gemini-2.5-flash-001',
+    responseId: 'theirs',
+    turnToken: 'v1:unknown',
+  });
+  const asked = async (answer: object, indent: number) => {
+    const text = JSON.stringify(answer, null, indent);
+    upstream.script({ name: 'plain', answer: () => answerOf(200, text, { 'content-type': 'application/json; charset=UTF-8' }) });
+    return { text, ...(await whole(generate('gemini-2.5-flash'), said('hi'))) };
+  };
+  const booked = (headers: Headers) =>
+    vi.waitUntil(async () => (await loggedBy(server, 1)).find(({ requestId }) => requestId === headers.get('x-request-id')), {
+      timeout: 20_000,
+      interval: 100,
+    });
+  const counted = { candidatesTokenCount: 3, totalTokenCount: 7, trafficType: 'ON_DEMAND' };
+
+  test.each([0, 2])('arrives with all members of the platform and with those that it leaves out (indent %i), and is booked', async (indent) => {
+    const sent = plain({ finishReason: 'STOP', avgLogprobs: -0.5 }, counted);
+    const { answer, headers } = await asked(sent, indent);
+    expect(answer).toEqual({ ...sent, candidates: [{ ...sent.candidates[0], index: 0, safetyRatings: [] }] });
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(await booked(headers)).toMatchObject({ inputTokens: 4, outputTokens: 3, end: 'completed', provenance: 'provider' });
+  });
+
+  test('with impossible counts has those that are booked', async () => {
+    const { answer, headers } = await asked(
+      plain({ finishReason: 'STOP', index: 0 }, { candidatesTokenCount: 900_000_000_000, totalTokenCount: 900_000_000_004 }),
+      0,
+    );
+    const { inputTokens, outputTokens } = await booked(headers);
+    expect(answer.usageMetadata).toMatchObject({ promptTokenCount: inputTokens, candidatesTokenCount: outputTokens });
+    expect(outputTokens).toBeLessThan(100);
+    expect(answer.candidates[0]).toMatchObject({ safetyRatings: [], index: 0, finishReason: 'STOP' });
   });
 });
 
