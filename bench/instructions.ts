@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Contestant } from './contestants/index.ts';
 import { installed } from './processes.ts';
-import { functionOf, loads, mostFirst } from './profile.ts';
+import { askedFor, functionOf, loads, mostFirst } from './profile.ts';
 import type { Load, Rig } from './rig.ts';
 
 const entries = 50;
@@ -26,9 +26,9 @@ export async function instructions(rig: Rig, asked: readonly string[]): Promise<
   if (!installed('valgrind')) throw new Error('Counting instructions needs Valgrind (apt-get install valgrind).');
   const names = rig.present(rig.options.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
   await rig.withContestants(names, { profiled: true, counted: true }, async (contestants) => {
-    for (const { question, what, load, path } of loads)
-      for (const contestant of asked.length === 0 || asked.includes(question) ? contestants : [])
-        await show(rig, { ...contestant, path: path ?? contestant.path }, what, load);
+    for (const kind of loads)
+      for (const contestant of asked.length === 0 || asked.includes(kind.question) ? contestants : [])
+        await show(rig, askedFor(contestant, kind), kind.what, kind.load);
     for (const { pid } of contestants) rmSync(`/tmp/perf-${pid}.map`, { force: true });
   });
 }

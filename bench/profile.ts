@@ -20,30 +20,44 @@ const samplesPerSecond = 3000;
 const longestName = 100;
 /** Enough for code to be compiled for good. */
 const warmUpRequests = 40_000;
-const openai = '/server/chatcompat/v1';
+interface Kind {
+  readonly question: string;
+  readonly what: string;
+  readonly load: Omit<Load, 'seconds'>;
+  /** Of the OpenAI interface. Absent: chat completions. */
+  readonly operation?: string;
+  /** Of another interface. */
+  readonly path?: string;
+}
 
-export const loads: readonly { question: string; what: string; load: Omit<Load, 'seconds'>; path?: string }[] = [
+export const loads: readonly Kind[] = [
   { question: 'chat', what: 'chat 1 KB', load: { body: chatBody({ bytes: 1000 }), clients: 32 } },
   { question: 'chat', what: 'chat 20 KB', load: { body: chatBody({ bytes: 20_000 }), clients: 32 } },
   { question: 'stream', what: 'stream of 200 chunks', load: { body: chatBody({ bytes: 1000, stream: true }), clients: 32 } },
-  { question: 'responses', what: 'response 1 KB, not stored', load: { body: responseBody({ store: false }), clients: 32 }, path: `${openai}/responses` },
-  { question: 'responses', what: 'response 1 KB, stored', load: { body: responseBody({}), clients: 32 }, path: `${openai}/responses` },
+  { question: 'responses', what: 'response 1 KB, not stored', load: { body: responseBody({ store: false }), clients: 32 }, operation: 'responses' },
+  { question: 'responses', what: 'response 1 KB, stored', load: { body: responseBody({}), clients: 32 }, operation: 'responses' },
   { question: 'messages', what: 'message 1 KB', load: { body: messageBody, clients: 32 }, path: '/v1/messages' },
   { question: 'messages', what: 'generateContent 1 KB', load: { body: contentBody, clients: 32 }, path: '/v1beta/models/gemini-2.5-flash:generateContent' },
-  { question: 'embeddings', what: '256 embeddings', load: { body: embeddingsBody, clients: 8 }, path: `${openai}/embeddings` },
+  { question: 'embeddings', what: '256 embeddings', load: { body: embeddingsBody, clients: 8 }, operation: 'embeddings' },
 ];
 
 /** Prints, in microseconds a request, what each JavaScript function takes with the native code and the kernel that it calls itself, and what other threads take. */
 export async function profile(rig: Rig, asked: readonly string[]): Promise<void> {
   if (!installed('perf')) throw new Error('A profile needs perf (apt-get install linux-perf).');
-  const names = rig.present(rig.options.who === undefined ? ['dragoman'] : ['floor', 'dragoman']);
+  const names = rig.present(rig.options.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
   await rig.withContestants(names, { profiled: true }, async (contestants) => {
-    for (const { question, what, load, path } of loads)
-      for (const contestant of asked.length === 0 || asked.includes(question) ? contestants : [])
-        await show(rig, { ...contestant, path: path ?? contestant.path }, what, load);
+    for (const kind of loads)
+      for (const contestant of asked.length === 0 || asked.includes(kind.question) ? contestants : [])
+        await show(rig, askedFor(contestant, kind), kind.what, kind.load);
     for (const { pid } of contestants) rmSync(`/tmp/perf-${pid}.map`, { force: true }); // where V8 tells perf the names of its functions
   });
 }
+
+/** The contestant at the address of this kind of request. */
+export const askedFor = (contestant: Contestant, { path, operation = 'chat/completions' }: Kind): Contestant => ({
+  ...contestant,
+  path: path ?? contestant.path.replace('chat/completions', operation),
+});
 
 async function show(rig: Rig, contestant: Contestant, what: string, load: Omit<Load, 'seconds'>): Promise<void> {
   await warmUp(rig, contestant, load, rig.options.warmUp ?? warmUpRequests);
@@ -55,8 +69,6 @@ async function show(rig: Rig, contestant: Contestant, what: string, load: Omit<L
   const { requests } = await rig.clients(contestant, { ...load, seconds });
   const after = cpuTime(contestant.pid);
   if (recording.exitCode === null) await once(recording, 'exit');
-  (await import('node:fs')).cpSync(file, `/tmp/perf-${contestant.name}-${what.replaceAll(/\W/g, '_')}.data`);
-  (await import('node:fs')).cpSync(`/tmp/perf-${contestant.pid}.map`, `/tmp/keep-${contestant.pid}.map`);
   const user = (after.user - before.user) / requests;
   const system = (after.system - before.system) / requests;
   console.log(`\n${what}, ${contestant.name}: ${requests} requests, ${user.toFixed(1)} µs user + ${system.toFixed(1)} µs system each\n`);

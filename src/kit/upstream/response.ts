@@ -235,7 +235,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
   /** Discards the rest: closes the connection unless the exchange is over. */
   leave(): void {
-    if (!this.#ended || this.#hasMore) this.stop(new UpstreamError('broken')); // to make an error takes 5 µs
+    if (!this.#ended || this.#hasMore) this.stop(new UpstreamError('broken')); // making an error takes 5 µs
   }
 
   /** Ends the exchange for a reason and closes the connection, unless the exchange is over. The sink gets no more. */

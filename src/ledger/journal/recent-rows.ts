@@ -53,7 +53,7 @@ class Piece {
 export class RecentRows {
   /** The last one is being filled. */
   #pieces: Piece[] = [];
-  /** All their rows were taken last, and before that. */
+  /** Pieces whose last row has been taken; the next `take` reuses them. */
   #over: Piece[] = [];
   readonly #spare: Piece[] = [];
   /** Rows that are not taken: all, and those that are written. */

@@ -47,8 +47,8 @@ export class JournalShipment {
   #stored: number | undefined;
   /** Read, not yet booked. */
   #waiting: readonly (Entry | RecentRow)[] = [];
-  /** For the rows of a shipment. */
-  readonly #memory = new ReusedBytes();
+  /** The rows of a shipment. */
+  readonly #list = new ReusedBytes();
   #dying = false;
   #hasBegun = false;
   /** The file that was being read when others were last removed. */
@@ -171,13 +171,13 @@ export class JournalShipment {
   async #shipped(entries: readonly (Entry | RecentRow)[], to: number): Promise<void> {
     const rows = listOf(
       entries.map(({ json }) => json),
-      this.#memory,
+      this.#list,
     );
     let leftOut: readonly number[];
     try {
       leftOut = await this.#deps.sink.ship({ holder: this.#deps.holder, journal: this.#journal, from: this.#stored!, to, rows });
     } catch (error) {
-      this.#memory.leave();
+      this.#list.leave();
       if (error instanceof Fault && error.code === 'conflict') this.#stored = undefined;
       if (!(error instanceof Fault && error.code === 'invalid') || entries.length === 0) throw error;
       if (entries.length === 1) return this.#refuse(entries[0]!, to, error);

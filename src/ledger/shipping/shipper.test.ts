@@ -50,6 +50,25 @@ describe('shipping', () => {
     expect(read).toEqual([]);
   });
 
+  test('uses the memory of a shipment again, but not that of one that failed: it may still be on its way', async () => {
+    const { sink, clock, journal, booked } = await startShipping();
+    const given: Uint8Array[] = [];
+    let failures = 1;
+    sink.fails = ({ rows }) => {
+      if (rows.length > 0) given.push(rows);
+      return rows.length > 0 && failures-- > 0 ? away() : undefined;
+    };
+    for (const id of names(4)) {
+      void journal.settled(settled(began(id)));
+      await pass(clock, 5000);
+    }
+    expect(booked()).toEqual(completed(names(4)));
+    const [failed, again, ...others] = given.map(({ buffer }) => buffer);
+    expect(again).not.toBe(failed);
+    expect(others.map((one) => one === again)).toEqual([true, true, true]);
+    expect(JSON.parse(Buffer.from(given[0]!).toString())).toMatchObject([{ requestId: names(1)[0] }]);
+  });
+
   test('brings a settled row into the books within 250 ms, once, and asks nothing of them while there is nothing', async () => {
     const { sink, clock, journal, shipper, booked } = await startShipping();
     void journal.began(began('a'));

@@ -41,7 +41,7 @@ async function monthsIn(db: Database, rows: Uint8Array): Promise<string[]> {
   return answer.rows.map(({ month }) => month ?? '');
 }
 
-/** Bytes, since a text would be written out anew on its way. */
+/** Bytes, since a text would be encoded again on its way. */
 const json = (rows: Uint8Array) => sql`convert_from(${rows}::bytea, 'UTF8')::json`;
 
 /** Errors that the row itself causes (out of range, wrong type, missing value, violated constraint): a retry cannot succeed. */

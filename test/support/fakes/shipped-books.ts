@@ -43,7 +43,7 @@ export function testBooks(): TestBooks {
         for (const row of given) if (!rows.has(nameOf(row))) rows.set(nameOf(row), row);
         leftOut = given.flatMap((row, place) => (isSame(rows.get(nameOf(row))!, row) ? [] : [place]));
         positions.set(shipment.journal, shipment.to);
-        shipments.push(shipment);
+        shipments.push({ ...shipment, rows: Buffer.from(shipment.rows) });
       }
       if (failure?.answer) throw failure.answer;
       return leftOut;
