@@ -1,5 +1,6 @@
 /* The program as it is built and installed: `bin/build.js` leaves out parts of packages, leaves others beside dist/, and moves what is loaded late or started by path. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -77,6 +78,12 @@ blobs: { s3: { endpoint: "https://bucket.example", region: ${keys.region}, bucke
 
   await server.stop();
   await line.close();
+});
+
+test('the process that reads documents loads no library of a format before it has a document of it', async () => {
+  const worker = await readFile(join(built.folder, 'dist/kit/documents/conversion-worker.js'), 'utf8');
+  const loaded = [...worker.matchAll(/^import (?:[^;]* from )?"([^"]+)";$/gm)].map(([, name]) => name!);
+  expect(loaded.filter((name) => !name.startsWith('node:') && !name.startsWith('./'))).toEqual(['file-type']);
 });
 
 test('what is loaded late or started by path is found', { timeout: 300_000 }, async () => {
