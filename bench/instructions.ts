@@ -2,7 +2,7 @@
  * How many instructions of its own code a request takes, and where, counted by Valgrind in a warm process: the only figure that other work on the machine does
  * not change. The kernel's are not among them, and a mispredicted branch costs nothing here. Cache misses are simulated: lines of 64 bytes that are fetched into a
  * core's own second-level cache of 512 KB. On a machine whose third level is full of what its neighbours do, each takes 200 ns.
- * `npm run bench -- --instructions [chat|stream|responses|embeddings] [--who floor,dragoman] [--before DIR]`
+ * `npm run bench -- --instructions [chat|stream|responses|messages|embeddings] [--who floor,dragoman] [--before DIR]`
  */
 import { spawnSync } from 'node:child_process';
 import { createReadStream, readFileSync, rmSync } from 'node:fs';

@@ -20,6 +20,7 @@ const samplesPerSecond = 3000;
 const longestName = 100;
 /** Enough for code to be compiled for good. */
 const warmUpRequests = 40_000;
+
 interface Kind {
   readonly question: string;
   readonly what: string;

@@ -83,6 +83,7 @@ const content = (text: string, finishReason?: string) =>
     candidates: [{ content: { parts: [{ text }], role: 'model' }, finishReason, index: 0 }],
     usageMetadata: { promptTokenCount: 219, candidatesTokenCount: chunks, totalTokenCount: 219 + chunks },
     modelVersion: 'gemini-2.5-flash',
+    responseId: 'abcdefghijklmnop',
   });
 const google: Words = {
   whole: content(message.content, 'STOP'),

@@ -1,6 +1,6 @@
 /** A request as the client sent it. It is given up once it cannot be sent again: an open stream would hold it until its end. */
 export interface WrittenRequest {
-  /** One JSON object without duplicate keys, and the places of its members (kit/json/scan). */
+  /** One JSON object without duplicate keys, and the places of its members (kit/json/scan); undefined where only the answer may pass. */
   written: { readonly bytes: Uint8Array; readonly places: readonly number[] } | undefined;
 }
 

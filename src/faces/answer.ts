@@ -40,7 +40,7 @@ export interface EmbeddingDeps extends Pick<GeneratingDeps, 'limits'> {
 export interface Understood {
   readonly call: GenerateCall;
   readonly context: Context;
-  /** Present where the client's bytes may be forwarded as they came. */
+  /** Present where the client's bytes may be forwarded as they came, or those of the answer. */
   readonly passthrough?: Omit<Passthrough, 'write' | 'drained'>;
   readonly words: Words;
 }

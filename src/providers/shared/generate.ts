@@ -269,10 +269,10 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     const { restore, unpromised: isUnpromised } = this.#request;
     const { context, lesson, recall } = this.#deps;
     const bytes = await whole(this.response, context);
-    const large = isQuick(bytes) ? undefined : await jsonOf(bytes, dialect);
-    const passed = this.#passed(bytes, large);
+    const body = isQuick(bytes) ? parsed(bytes, dialect) : await jsonOf(bytes, dialect);
+    const passed = this.#passed(bytes, body);
     if (passed) return passed;
-    const decoded = dialect.decodeResult(large ?? parsed(bytes, dialect), model, warningsOf(this.#request));
+    const decoded = dialect.decodeResult(body, model, warningsOf(this.#request));
     lesson?.keep(model, lesson.quirks, lesson.fields);
     const restored = restore ? restore(decoded) : decoded;
     const events = isUnpromised ? marked(restored) : restored;
@@ -280,15 +280,14 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     return recall ? recordedWhole(recall, events) : events;
   }
 
-  /** Forwards a plain answer unchanged to a client of the same wire. @param large the JSON of one that is not quick to parse @returns undefined for any other */
-  #passed(bytes: Uint8Array, large: unknown): Events | undefined {
+  /** Forwards a plain answer unparsed to a client of the same wire. @param body its JSON @returns undefined for any other */
+  #passed(bytes: Uint8Array, body: unknown): Events | undefined {
     const { dialect, model } = this.#endpoint;
     const { passthrough, stream } = this.#call;
     const { restore, unpromised: isUnpromised } = this.#request;
     const { lesson, recall } = this.#deps;
     if (!dialect.plainAnswer || passthrough?.dialect !== dialect.name || stream || bytes.length > largeBytes) return undefined;
     if (restore || isUnpromised || lesson || recall) return undefined;
-    const body = large ?? parsed(bytes);
     const plain = dialect.plainAnswer(body, model, warningsOf(this.#request));
     const forwarded = plain && (dialect.completed ? dialect.completed(bytes, body) : bytes);
     if (forwarded) passthrough.write(forwarded);
