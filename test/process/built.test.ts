@@ -84,7 +84,7 @@ test('the process that reads documents loads no library of a format before it ha
   const loadedBy = async (file: string): Promise<readonly string[]> => {
     const program = await readFile(join(built.folder, 'dist/kit/documents', file), 'utf8');
     const names = [...program.matchAll(/^import (?:[^;]* from )?"([^"]+)";$/gm)].map(([, name]) => name!);
-    return (await Promise.all(names.map((name) => (name.startsWith('./') ? loadedBy(name) : [name])))).flat();
+    return (await Promise.all(names.map(async (name) => (name.startsWith('./') ? loadedBy(name) : [name])))).flat();
   };
   const packages = new Set(await loadedBy('conversion-worker.js'));
   expect([...packages].filter((name) => !name.startsWith('node:'))).toEqual(['file-type']);
