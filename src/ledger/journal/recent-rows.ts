@@ -94,11 +94,12 @@ export class RecentRows {
   /** The next rows that are written, in their order: about a megabyte at most. Their bytes are good until more are taken. */
   take(): readonly RecentRow[] {
     const rows: RecentRow[] = [];
+    let bytes = 0;
     for (const piece of this.#over.splice(0)) {
       piece.clear();
       if (piece.bytes.length === pieceBytes && this.#spare.length < mostSpare) this.#spare.push(piece);
     }
-    for (let bytes = 0; rows.length < this.#count && bytes < bytesAtOnce;) {
+    while (rows.length < this.#count && bytes < bytesAtOnce) {
       if (this.#pieces[0]!.isOver) this.#over.push(this.#pieces.shift()!);
       const row = this.#pieces[0]!.take();
       bytes += row.json.length;
@@ -106,7 +107,7 @@ export class RecentRows {
     }
     this.#added -= rows.length;
     this.#count -= rows.length;
-    this.#bytes -= rows.reduce((sum, { json }) => sum + json.length, 0);
+    this.#bytes -= bytes;
     return rows;
   }
 
