@@ -164,7 +164,8 @@ class ThreadEngine implements Engine {
     if (this.#outbox.length === 0 || !this.#worker) return;
     const statements = this.#outbox;
     this.#outbox = [];
-    this.#worker.postMessage({ type: 'batch', statements } satisfies ToWorker);
+    const bytes = statements.flatMap(([, parameters]) => parameters.filter((one) => one instanceof Uint8Array)).map(({ buffer }) => buffer as ArrayBuffer);
+    this.#worker.postMessage({ type: 'batch', statements } satisfies ToWorker, bytes);
   }
 }
 
@@ -201,7 +202,7 @@ async function openWorker(start: Start, clock: Clock): Promise<Worker> {
   }
 }
 
-/** Bytes as a copy of their own: a view would take the whole of Node's pool along to the other thread. */
+/** Bytes as a copy of their own, which goes to the other thread: a view would take the whole of Node's pool along. */
 function owned(value: unknown): WireValue {
   const wire = encode(value);
   return wire instanceof Uint8Array ? new Uint8Array(wire) : wire;

@@ -1,4 +1,5 @@
 /* Holds the books against what clients, providers and the journals' writers saw. */
+import { isDeepStrictEqual } from 'node:util';
 import { partsOf, type Book } from '#core/account';
 import { Fault } from '#core/fault';
 import { dayOf, monthOf, type ModelLimits, type Plan } from '#core/plan';
@@ -224,7 +225,7 @@ export class Auditor {
         return `died after ${written.spoken} tokens were noted: ${row.outputTokens} are booked`;
       return undefined;
     }
-    if (written.row && JSON.stringify(written.row) !== JSON.stringify(row)) return 'is booked otherwise than it was settled';
+    if (written.row && !isDeepStrictEqual(JSON.parse(JSON.stringify(written.row)), row)) return 'is booked otherwise than it was settled';
     if (row.userId !== asked.userId || written.began.userId !== asked.userId) return "is on somebody else's account";
     if (row.at !== asked.at) return 'is booked for another time than that of its admission';
     if (row.planTokens !== row.inputTokens + row.outputTokens) return `costs ${row.planTokens}`;

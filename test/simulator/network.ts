@@ -2,9 +2,9 @@
 import type { Account } from '#core/account';
 import { Fault, faultOf } from '#core/fault';
 import type { LeaseSource } from '#core/lease';
-import type { UsageRow } from '#core/usage-row';
 import type { Wire } from '#kit/ipc/channel';
 import type { UsageSink } from '../../src/core/usage-sink.ts';
+import { shippedRows } from '../support/usage-rows.ts';
 import type { BooksModel } from './books-model.ts';
 import { never, type Life, type World } from './world.ts';
 
@@ -78,7 +78,7 @@ export function lineTo(life: Life, parts: LineDeps): Line {
       };
     },
     shipped: {
-      ship: ({ rows, ...batch }) => over(() => books.ship({ ...batch, rows: JSON.parse(Buffer.from(rows).toString()) as UsageRow[] })),
+      ship: ({ rows, ...batch }) => over(() => books.ship({ ...batch, rows: shippedRows(rows) })),
       position: (journal) => over(() => books.position(journal)),
       close: (holder) => over(() => books.close(holder)),
     },

@@ -35,3 +35,23 @@ export function usageRow(said: Partial<UsageRow> = {}): UsageRow {
     ...said,
   };
 }
+
+/** What the journal leaves out of a row where it is so. */
+const leftOut: Partial<UsageRow> = {
+  teamIds: [],
+  region: '',
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  thoughtTokens: 0,
+  balance: 'inference',
+  costUsd: null,
+  queueMs: 0,
+  firstTokenMs: null,
+};
+
+/** A row as the journal or a shipment of it has it, with all its members. */
+export const wholeRow = (row: object): UsageRow => ({ ...leftOut, ...(row as UsageRow) });
+
+/** The rows of a shipment. */
+export const shippedRows = (rows: Uint8Array): readonly UsageRow[] => (JSON.parse(Buffer.from(rows).toString()) as object[]).map(wholeRow);

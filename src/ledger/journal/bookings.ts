@@ -1,6 +1,6 @@
 import { accountName, type Account, type Book } from '#core/account';
 import { monthOf } from '#core/plan';
-import type { UsageRow } from '#core/usage-row';
+import type { SettledRow } from './record.ts';
 
 /** So much was settled of an account. */
 export interface Booked {
@@ -14,7 +14,7 @@ export class Bookings {
   #to = 0;
 
   /** @param to the place behind the row */
-  book({ userId, teamIds, owners = [], balance, planTokens, costUsd, at }: UsageRow, to: number): void {
+  book({ userId, teamIds = [], owners = [], balance = 'inference', planTokens, costUsd, at }: SettledRow, to: number): void {
     if (to <= this.#to) return;
     this.#to = to;
     const month = monthOf(at);

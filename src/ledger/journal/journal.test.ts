@@ -240,12 +240,12 @@ describe('the records of one turn of the event loop', () => {
 describe('on a disk in trouble', () => {
   test('a full one refuses new calls with 503 and a time, takes what runs into the file made before, and all is well when there is room again', async () => {
     const { disk, clock, journal, told, mended } = await opened();
-    const running = Array.from({ length: 12 }, (_, n) => `r${n}`);
+    const running = Array.from({ length: 16 }, (_, n) => `r${n}`);
     for (const id of running) void journal.began(began(id));
     disk.capacity = disk.paths.length * segmentBytes;
-    for (let n = 0; n < 8; n++) void journal.settled(settled(began(`r${n}`)));
+    for (let n = 0; n < 11; n++) void journal.settled(settled(began(`r${n}`)));
     await pass(clock, 1100);
-    for (const id of running.slice(8)) void journal.settled(settled(began(id)));
+    for (const id of running.slice(11)) void journal.settled(settled(began(id)));
     await pass(clock, 1100);
     expect(journal.trouble).toMatchObject({ code: 'overloaded', details: { retryAfter: 5 } });
     expect(() => journal.began(began('new'))).toThrow('Usage cannot be recorded right now.');

@@ -113,11 +113,57 @@ export function spokeJson(requestId: string, step: number, outputTokens: number)
   return `{"requestId":${JSON.stringify(requestId)},"step":${step},"outputTokens":${outputTokens}}`;
 }
 
-/** A row exactly as the database reads it. */
+/** What most rows have none of is left out of them. */
+type LeftOut =
+  | 'teamIds'
+  | 'region'
+  | 'cachedTokens'
+  | 'cacheWriteTokens'
+  | 'cacheWrite1hTokens'
+  | 'thoughtTokens'
+  | 'balance'
+  | 'costUsd'
+  | 'queueMs'
+  | 'firstTokenMs';
+
+/** A row as it is in the journal and as the database reads it (`usage_rows`). */
+export type SettledRow = Omit<UsageRow, LeftOut> & Partial<Pick<UsageRow, LeftOut>>;
+
 export function settledJson(row: UsageRow): string {
-  const [app, model, servedModel] = [storable(row.app), storable(row.model), storable(row.servedModel)];
-  const isStorable = app === row.app && model === row.model && servedModel === row.servedModel;
-  return storableJson(isStorable ? row : { ...row, app, model, servedModel });
+  const settled: { readonly [Member in keyof Required<UsageRow>]: UsageRow[Member] | undefined } = {
+    requestId: row.requestId,
+    step: row.step,
+    at: row.at,
+    userId: row.userId,
+    teamIds: row.teamIds.length > 0 ? row.teamIds : undefined,
+    keyId: row.keyId,
+    app: storable(row.app),
+    face: row.face,
+    tags: row.tags,
+    model: storable(row.model),
+    servedModel: storable(row.servedModel),
+    route: row.route,
+    owners: row.owners,
+    provider: row.provider,
+    region: row.region || undefined,
+    attempts: row.attempts,
+    status: row.status,
+    end: row.end,
+    inputTokens: row.inputTokens,
+    outputTokens: row.outputTokens,
+    cachedTokens: row.cachedTokens || undefined,
+    cacheWriteTokens: row.cacheWriteTokens || undefined,
+    cacheWrite1hTokens: row.cacheWrite1hTokens || undefined,
+    thoughtTokens: row.thoughtTokens || undefined,
+    provenance: row.provenance,
+    balance: row.balance === 'inference' ? undefined : row.balance,
+    planTokens: row.planTokens,
+    costUsd: row.costUsd ?? undefined,
+    queueMs: row.queueMs || undefined,
+    firstTokenMs: row.firstTokenMs ?? undefined,
+    totalMs: row.totalMs,
+  };
+  return storableJson(settled);
 }
 
 /** JSON as the database takes it: JSON writes NUL and half characters, and nothing else that it refuses, as escapes. */

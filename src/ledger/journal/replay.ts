@@ -1,7 +1,7 @@
 import { costOf, planTokensOf } from '#core/price';
 import type { UsageRow } from '#core/usage-row';
 import type { Bookings } from './bookings.ts';
-import { callOf, settledJson, type Began } from './record.ts';
+import { callOf, settledJson, type Began, type SettledRow } from './record.ts';
 import { segmentOf } from './segments.ts';
 import type { Entry } from './tail.ts';
 
@@ -42,7 +42,7 @@ export class Replay {
         break;
       case 'settled': {
         const name = callOf(json);
-        if (this.#running.delete(name)) this.#bookings?.book(JSON.parse(json.toString()) as UsageRow, to);
+        if (this.#running.delete(name)) this.#bookings?.book(JSON.parse(json.toString()) as SettledRow, to);
         this.#over.add(name);
         if (this.#over.size === rememberedCalls) {
           this.#overBefore = this.#over;

@@ -1,11 +1,11 @@
 import { Fault } from '#core/fault';
-import type { UsageRow } from '#core/usage-row';
 import type { UsageSink } from '#core/usage-sink';
 import { ReusedBytes } from '#kit/memory/reused-bytes';
 import { Bookings, type Booked } from '../journal/bookings.ts';
 import type { Disk } from '../journal/disk.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RecentRow } from '../journal/recent-rows.ts';
+import type { SettledRow } from '../journal/record.ts';
 import { placeOf, segmentOf, segmentPath } from '../journal/segments.ts';
 import { Replay } from '../journal/replay.ts';
 import { Tail, type Entry } from '../journal/tail.ts';
@@ -192,7 +192,7 @@ export class JournalShipment {
 
   /** Two rows of one key: two steps have the same number, which is a bug. */
   async #leaveOut({ json }: Entry | RecentRow): Promise<void> {
-    const { requestId, step } = JSON.parse(json.toString()) as UsageRow;
+    const { requestId, step } = JSON.parse(json.toString()) as SettledRow;
     const { refused, log } = this.#deps;
     log(`Another row is booked under the request ${requestId} and its step ${step}: this one is left out, and kept in ${refused}.`, undefined);
     await this.#keep(json);

@@ -1,3 +1,4 @@
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import type { ToldRequest } from '#core/prompt-log';
 
 /** The texts of some requests of a user, which are sealed and stored as one. */
@@ -80,6 +81,18 @@ export class Lot {
 }
 
 const lengthOf = ({ from, to }: Entry): number => to - from;
+
+/** The first byte of a batch that is compressed. Those of earlier versions are not, and begin with `[`. */
+const isBrotli = 0x62;
+
+/** A batch as it is stored. Calls of one user have much in common, such as the beginning of their conversation; and what is sealed cannot be compressed later. */
+export const packed = (plain: Buffer): Buffer =>
+  Buffer.concat([
+    Buffer.of(isBrotli),
+    brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_SIZE_HINT]: plain.length } }),
+  ]);
+
+export const unpacked = (stored: Buffer): Buffer => (stored[0] === isBrotli ? brotliDecompressSync(stored.subarray(1), { maxOutputLength: lotBytes }) : stored);
 
 export function* requestsIn(plain: string): Generator<BatchedRequest> {
   for (let at = 0; at < plain.length;) {

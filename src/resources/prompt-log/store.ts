@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Clock } from '#kit/async/clock';
-import { envelopeBytes, openedText, type Sealer } from '#kit/crypto/sealing';
+import { envelopeBytes, openedBytes, type Sealer } from '#kit/crypto/sealing';
 import type { ToldRequest } from '#core/prompt-log';
 import { steps } from '#core/steps';
 import type { Store } from '#store/open';
-import { requestsIn, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
+import { packed, requestsIn, unpacked, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
 import { ReusedBytes } from '#kit/memory/reused-bytes';
 import { repeated } from '#kit/async/repeated';
@@ -129,8 +129,9 @@ interface SealedRow {
   readonly answerLength: number;
 }
 
-/** Rows of 64 KB that are opened in one turn of the event loop. */
+/** Rows of 64 KB that are opened in one turn of the event loop, and that are compressed in one. */
 const turnRows = 16;
+const packedAtOnce = 4;
 
 /** What the log has of some requests of a user, by their ids: of one that was told twice, what was told first. */
 async function textsOf(
@@ -165,7 +166,8 @@ const clockSlack = 3_600_000;
 
 function openedRow(seal: Sealer, userId: number, row: SealedRow): readonly FoundText[] {
   const { lastRequest, sealed, isHidden, address, promptLength, answerLength } = row;
-  const text = sealed ? openedText(seal, sealed, contextOf(userId, lastRequest)) : undefined; // what does not open cannot be shown, and the log goes on
+  const bytes = sealed ? openedBytes(seal, sealed, contextOf(userId, lastRequest)) : undefined; // what does not open cannot be shown, and the log goes on
+  const text = bytes && unpacked(bytes).toString();
   const of = (prompt: string, answer: string) => (isHidden || text === undefined ? undefined : { prompt, answer });
   if (address === null)
     return [...requestsIn(text ?? '')].map(({ prompt, answer, ...one }) => {
@@ -194,12 +196,11 @@ interface Written {
  * was deleted leaves nothing behind.
  */
 async function insert({ db }: Store, seal: Sealer, { at, bodies, batches, memory }: Written): Promise<void> {
-  const rows = batches.map(({ userId, requests, plain }) => ({
-    userId,
-    plain: bodies === 'none' ? withoutTexts(plain) : plain,
-    requests: requests.join(','),
-    ...endsOf(requests),
-  }));
+  const rows: { userId: number; plain: Buffer; requests: string; first: string; last: string }[] = [];
+  for (const [place, { userId, requests, plain }] of batches.entries()) {
+    if (place > 0 && place % packedAtOnce === 0) await nextTurn();
+    rows.push({ userId, plain: packed(bodies === 'none' ? withoutTexts(plain) : plain), requests: requests.join(','), ...endsOf(requests) });
+  }
   const sealed = seal.sealAll(
     rows.map(({ userId, last, plain }) => ({ plain, context: contextOf(userId, last) })),
     (bytes) => memory.take(bytes),

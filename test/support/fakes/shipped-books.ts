@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
 import type { Shipment, UsageSink } from '../../../src/core/usage-sink.ts';
+import { shippedRows } from '../usage-rows.ts';
 
 /** A row as the database reads it. */
 export type ShippedRow = UsageRow;
@@ -38,7 +39,7 @@ export function testBooks(): TestBooks {
       let leftOut: readonly number[] = [];
       if (stored < shipment.to) {
         if (stored !== shipment.from) throw new Fault('conflict', `The journal is in the books up to ${stored}, not ${shipment.from}.`);
-        const given = JSON.parse(Buffer.from(shipment.rows).toString()) as ShippedRow[];
+        const given = shippedRows(shipment.rows);
         if (given.some(books.refuses)) throw new Fault('invalid', 'A row cannot be read.');
         for (const row of given) if (!rows.has(nameOf(row))) rows.set(nameOf(row), row);
         leftOut = given.flatMap((row, place) => (isSame(rows.get(nameOf(row))!, row) ? [] : [place]));
