@@ -48,7 +48,7 @@ export function lookedUpIn({ dataset, limit_references: limit, live }: QueryFiel
 
 /** An integer, also in digits; everything else is the default. @throws Fault `not-found` for one that can be no id */
 export function personaIn(given: QueryFields['persona']): number {
-  const isId = typeof given === 'number' ? Number.isInteger(given) : /^-?\d{1,200}$/.test(given ?? '');
+  const isId = typeof given === 'number' ? Number.isInteger(given) : typeof given === 'string' && /^-?\d+$/.test(given);
   const id = isId ? Number(given) : defaultPersona;
   if (id < 1 || !Number.isSafeInteger(id)) throw unknownThing('persona');
   return id;
