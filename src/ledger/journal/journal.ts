@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/async/clock';
+import { OpenMap } from '#kit/async/open-map';
 import { atTurnEnd as usualTurnEnd } from '#kit/async/turn-end';
 import type { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
@@ -66,7 +67,7 @@ interface Running {
 /** Opens the journal of a process for writing. It does not fail: a disk that cannot be written to is trouble, which goes away. */
 export async function openJournal(deps: JournalDeps): Promise<Journal> {
   const { clock, log, segmentBytes = usualSegmentBytes, atTurnEnd = usualTurnEnd } = deps;
-  const running = new Map<string, Running>();
+  const running = new OpenMap<Running>();
   const recent = new RecentRows();
   let rows = 0;
 
@@ -106,8 +107,7 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     recent,
     get oldest() {
       if (writer.held > 0) return 0; // a call whose end is only in memory may be in any file
-      const [oldest] = running.values(); // the map is in the order in which they were written
-      return oldest?.segment ?? Infinity;
+      return running.oldest?.segment ?? Infinity;
     },
     get place() {
       return writer.place;
@@ -144,17 +144,16 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
 }
 
 /** Writes calls that began long ago down again, the oldest first: a file can go when no call in it runs. @param most bytes */
-function carry(running: Map<string, Running>, writer: SegmentWriter, segment: number, most: number): void {
+function carry(running: OpenMap<Running>, writer: SegmentWriter, segment: number, most: number): void {
   let bytes = 0;
-  for (const [name, call] of running) {
+  for (const [name, call] of running.entries()) {
     if (call.segment > segment - carriedAfter || bytes > most) return;
     bytes += recordBytes(call.json);
     if (!writer.again('began', call.json)) return;
-    running.delete(name);
     running.set(name, { ...call, segment });
     if (call.spoken > 0) writer.again('spoke', `${callOf(Buffer.from(call.json))},"outputTokens":${call.spoken}}`);
   }
 }
 
-/** The name of a running call. Nearly all are a first step: a text that is put together for each is dearer to look up than one that exists already. */
+/** The name of a running call. Nearly all are a first step, whose name exists already. */
 const nameOf = (requestId: string, step: number) => (step === 0 ? requestId : `${requestId} ${step}`);

@@ -1,4 +1,5 @@
 import { costOf, planTokensOf } from '#core/price';
+import { OpenMap } from '#kit/async/open-map';
 import type { UsageRow } from '#core/usage-row';
 import type { Bookings } from './bookings.ts';
 import { callOf, settledJson, type Began, type SettledRow } from './record.ts';
@@ -10,7 +11,7 @@ const rememberedCalls = 20_000;
 
 /** What the records of a journal come to, one after the other: who is running, and, where somebody wants to know, what was settled. */
 export class Replay {
-  readonly #running = new Map<string, { readonly json: string; readonly segment: number; spoken: number }>();
+  readonly #running = new OpenMap<{ readonly json: string; readonly segment: number; spoken: number }>();
   /** Calls that were settled lately: what a failed sync may have lost is written again, and a call that is over does not run again for that. */
   #over = new Set<string>();
   #overBefore: ReadonlySet<string> = new Set();
@@ -28,7 +29,6 @@ export class Replay {
         const name = callOf(json);
         if (this.#over.has(name) || this.#overBefore.has(name)) break;
         const spoken = this.#running.get(name)?.spoken ?? 0;
-        this.#running.delete(name);
         this.#running.set(name, { json: json.toString(), segment: segmentOf(to - 1), spoken });
         break;
       }
@@ -58,13 +58,13 @@ export class Replay {
   /** The oldest file that knows of a call which is running. */
   get oldest(): number {
     let oldest = Infinity;
-    for (const { segment } of this.#running.values()) oldest = Math.min(oldest, segment);
+    for (const [, { segment }] of this.#running.entries()) oldest = Math.min(oldest, segment);
     return oldest;
   }
 
   /** The writer is gone: whoever was running died with it. @param placeOf behind the row of the nth. @returns their rows, in the order in which they began */
   deaths(placeOf: (n: number) => number): readonly Entry[] {
-    const rows = [...this.#running.values()].map(({ json, spoken }) => diedRow(JSON.parse(json) as Began, spoken));
+    const rows = [...this.#running.entries()].map(([, { json, spoken }]) => diedRow(JSON.parse(json) as Began, spoken));
     this.#running.clear();
     return rows.map((row, at) => {
       const to = placeOf(at);

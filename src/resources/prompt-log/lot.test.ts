@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import fc from 'fast-check';
 import type { ToldRequest } from '#core/prompt-log';
-import { Lot, requestsIn } from './lot.ts';
+import { Lot, packed, requestsIn, unpacked } from './lot.ts';
 
 const text = fc.string({ unit: 'binary', maxLength: 50 }).chain((some) => fc.constantFrom(some, `${some}\ud83d`, `\n${some}\t"`));
 const told = fc.record({
@@ -51,11 +51,26 @@ test('a batch is small enough to be opened for one request, however long texts a
   while (lot.add(long(requests, requests % 2, 2000))) requests++;
   expect(requests).toBeGreaterThan(150);
   for (const { plain, requests: ids } of lot.batches()) {
-    expect(plain.length).toBeLessThan(80_000);
-    expect(ids.length).toBeLessThanOrEqual(64);
+    expect(plain.length).toBeLessThan(280_000);
+    expect(ids.length).toBeLessThanOrEqual(256);
   }
   lot.clear();
   expect(lot.batches()).toEqual([]);
   for (let at = 0; at < 1000; at++) expect(lot.add(long(at, 1, 1))).toBe(true);
-  expect(lot.batches().map(({ requests: ids }) => ids.length)).toEqual([...Array.from({ length: 15 }, () => 64), 40]);
+  expect(lot.batches().map(({ requests: ids }) => ids.length)).toEqual([256, 256, 256, 232]);
+});
+
+test('a batch is compressed, comes back as it was, and is read as it stands where an earlier version wrote it', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 5000 }), (bytes) => {
+      expect(unpacked(packed(Buffer.from(bytes))).equals(bytes)).toBe(true);
+    }),
+  );
+  const lot = new Lot();
+  for (let at = 0; at < 100; at++) lot.add({ ...long(at, 1, 0), prompt: `The same question as before, number ${at}.` });
+  const { plain } = lot.batches()[0]!;
+  expect(packed(plain).length).toBeLessThan(plain.length / 5);
+  expect(unpacked(packed(plain)).equals(plain)).toBe(true);
+  expect(unpacked(plain)).toBe(plain);
+  expect(unpacked(Buffer.from('5:hello'))).toEqual(Buffer.from('5:hello'));
 });

@@ -18,6 +18,8 @@ export interface Queue {
 
 /** Lots of a megabyte. */
 const mostWaiting = 16;
+/** Lots that are kept for the next requests: as many as are filled under load while one is written. */
+const mostSpare = 4;
 /** So long a request waits for others; a full lot does not. */
 const waitMilliseconds = 250;
 
@@ -25,7 +27,7 @@ const waitMilliseconds = 250;
 export function openQueue({ write, clock, log }: QueueDeps): Queue {
   /** The last one is being filled. */
   const waiting: Lot[] = [];
-  let spare: Lot | undefined;
+  const spare: Lot[] = [];
   let lost = 0;
   let cancel: (() => void) | undefined;
   let writing: Promise<void> | undefined;
@@ -39,7 +41,7 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
     if (lost > 0) log(`${inUnits(lost, 'prompts')} came faster than they could be logged, and are not in the log.`, undefined);
     lost = 0;
     lot.clear();
-    spare = lot;
+    if (spare.length < mostSpare) spare.push(lot);
   };
   const begin = () => {
     cancel?.();
@@ -55,11 +57,7 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
     if (waiting.length > 1) void begin();
     else if (waiting.length > 0) cancel ??= clock.after(waitMilliseconds, () => void begin());
   };
-  const empty = (): Lot => {
-    const lot = spare ?? new Lot();
-    spare = undefined;
-    return lot;
-  };
+  const empty = (): Lot => spare.pop() ?? new Lot();
 
   return {
     add(told) {

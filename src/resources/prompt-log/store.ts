@@ -129,9 +129,8 @@ interface SealedRow {
   readonly answerLength: number;
 }
 
-/** Rows of 64 KB that are opened in one turn of the event loop, and that are compressed in one. */
-const turnRows = 16;
-const packedAtOnce = 4;
+/** Rows of 256 KB that are opened in one turn of the event loop. One is compressed in a turn. */
+const turnRows = 4;
 
 /** What the log has of some requests of a user, by their ids: of one that was told twice, what was told first. */
 async function textsOf(
@@ -191,35 +190,53 @@ interface Written {
   readonly memory: ReusedBytes;
 }
 
+/** A row to be written, but for its sealed texts. */
+interface WrittenRow {
+  readonly userId: number;
+  readonly requests: string;
+  readonly first: string;
+  readonly last: string;
+  /** Of the sealed texts. */
+  readonly bytes: number;
+}
+
 /**
  * The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. A request that ends when its user
  * was deleted leaves nothing behind.
  */
 async function insert({ db }: Store, seal: Sealer, { at, bodies, batches, memory }: Written): Promise<void> {
-  const rows: { userId: number; plain: Buffer; requests: string; first: string; last: string }[] = [];
-  for (const [place, { userId, requests, plain }] of batches.entries()) {
-    if (place > 0 && place % packedAtOnce === 0) await nextTurn();
-    rows.push({ userId, plain: packed(bodies === 'none' ? withoutTexts(plain) : plain), requests: requests.join(','), ...endsOf(requests) });
-  }
-  const sealed = seal.sealAll(
-    rows.map(({ userId, last, plain }) => ({ plain, context: contextOf(userId, last) })),
-    (bytes) => memory.take(bytes),
-  );
-  const column = <Value>(of: (row: (typeof rows)[number]) => Value) => rows.map(of);
-  const lengths = column(({ plain }) => plain.length + envelopeBytes);
+  const { sealed, rows } = await sealedRows(seal, { bodies, batches, memory });
+  const column = <Value>(of: (row: WrittenRow) => Value) => rows.map(of);
   let end = 0;
-  const starts = lengths.map((length) => (end += length) - length + 1);
+  const starts = column(({ bytes }) => (end += bytes) - bytes + 1);
   const statement = sql`
     insert into prompt_log (user_id, at, first_request, last_request, requests, for_administrators, sealed)
     select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${bodies === 'all'}, substring(${sealed}::bytea from start for bytes)
     from unnest(${column(({ userId }) => userId)}::bigint[], ${column(({ first }) => first)}::text[], ${column(({ last }) => last)}::text[],
-      ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${lengths}::int[])
+      ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${column(({ bytes }) => bytes)}::int[])
       as given(user_id, first, last, requests, start, bytes)
     where exists (select from users where id = user_id and removed_at is null)`;
   await statement.execute(db).catch((error: unknown) => {
     memory.leave();
     throw error;
   });
+}
+
+/** The rows of the batches, and their sealed texts one after the other. What the texts were packed into is free again before the statement is sent. */
+async function sealedRows(
+  seal: Sealer,
+  { bodies, batches, memory }: Omit<Written, 'at'>,
+): Promise<{ readonly sealed: Buffer; readonly rows: readonly WrittenRow[] }> {
+  const rows: WrittenRow[] = [];
+  const texts: { plain: Buffer; context: string }[] = [];
+  for (const [place, { userId, requests, plain: whole }] of batches.entries()) {
+    if (place > 0) await nextTurn();
+    const plain = packed(bodies === 'none' ? withoutTexts(whole) : whole);
+    const ends = endsOf(requests);
+    texts.push({ plain, context: contextOf(userId, ends.last) });
+    rows.push({ userId, requests: requests.join(','), ...ends, bytes: plain.length + envelopeBytes });
+  }
+  return { sealed: seal.sealAll(texts, (bytes) => memory.take(bytes)), rows };
 }
 
 function endsOf(requests: readonly string[]): { readonly first: string; readonly last: string } {
