@@ -67,3 +67,19 @@ export interface UsageRow {
   readonly firstTokenMs: number | null;
   readonly totalMs: number;
 }
+
+/** Members that a settled row omits when empty, as most are. */
+type Omitted =
+  | 'teamIds'
+  | 'region'
+  | 'cachedTokens'
+  | 'cacheWriteTokens'
+  | 'cacheWrite1hTokens'
+  | 'thoughtTokens'
+  | 'balance'
+  | 'costUsd'
+  | 'queueMs'
+  | 'firstTokenMs';
+
+/** A row as it is in the journal and in shipments: empty members are omitted, and the database fills them in (`usage_rows`). */
+export type SettledRow = Omit<UsageRow, Omitted> & Partial<Pick<UsageRow, Omitted>>;

@@ -7,7 +7,7 @@ export interface Shipment {
   /** Where the shipment before ended, 0 at first. Bytes, only growing. */
   readonly from: number;
   readonly to: number;
-  /** Settled rows as a JSON array in UTF-8, each a `UsageRow`. One that is there already counts once. The bytes are valid until `ship` has resolved. */
+  /** Settled rows (`SettledRow`) as a JSON array in UTF-8. A row that is already booked is not counted again. The bytes are valid until `ship` has resolved. */
   readonly rows: Uint8Array;
 }
 

@@ -164,8 +164,10 @@ class ThreadEngine implements Engine {
     if (this.#outbox.length === 0 || !this.#worker) return;
     const statements = this.#outbox;
     this.#outbox = [];
-    const bytes = statements.flatMap(([, parameters]) => parameters.filter((one) => one instanceof Uint8Array)).map(({ buffer }) => buffer as ArrayBuffer);
-    this.#worker.postMessage({ type: 'batch', statements } satisfies ToWorker, bytes);
+    const transferred = statements
+      .flatMap(([, parameters]) => parameters.filter((one) => one instanceof Uint8Array))
+      .map(({ buffer }) => buffer as ArrayBuffer); // see `owned`
+    this.#worker.postMessage({ type: 'batch', statements } satisfies ToWorker, transferred);
   }
 }
 
@@ -202,7 +204,7 @@ async function openWorker(start: Start, clock: Clock): Promise<Worker> {
   }
 }
 
-/** Bytes as a copy of their own, which goes to the other thread: a view would take the whole of Node's pool along. */
+/** Bytes in a buffer of their own, which is transferred to the other thread: a view would transfer all of Node's pool. */
 function owned(value: unknown): WireValue {
   const wire = encode(value);
   return wire instanceof Uint8Array ? new Uint8Array(wire) : wire;

@@ -8,7 +8,7 @@ import { usageRow } from '../support/usage-rows.ts';
 onBothDatabases('a row of the journal', ({ shared }) => {
   const store = shared({ migrations: [new URL('../../src/resources/usage/', import.meta.url)] });
 
-  test('has not what most rows have none of, and is booked as the same row', async () => {
+  test('omits empty members, and is booked as the complete row is', async () => {
     const books = booksOf(store());
     const userId = 71;
     const empty = usageRow({ userId, queueMs: 0, firstTokenMs: null });
@@ -26,12 +26,32 @@ onBothDatabases('a row of the journal', ({ shared }) => {
       tags: { team: 'x' },
       route: 'smart',
     });
-    expect(await books.record([empty, full])).toEqual([]);
     const ship = (journal: string, rows: readonly string[]) =>
       books.ship({ holder: 'nobody', journal: `nobody/${journal}`, from: 0, to: 100, rows: Buffer.from(`[${rows.join()}]`) });
-    expect(settledJson(empty).length).toBeLessThan(JSON.stringify(empty).length - 100);
-    expect(await ship('same', [empty, full].map(settledJson))).toEqual([]);
-    expect(await ship('other', [settledJson(empty), settledJson({ ...full, region: '' })])).toEqual([1]);
+    const members = [
+      'teamIds',
+      'region',
+      'cachedTokens',
+      'cacheWriteTokens',
+      'cacheWrite1hTokens',
+      'thoughtTokens',
+      'balance',
+      'costUsd',
+      'queueMs',
+      'firstTokenMs',
+    ];
+    for (const member of members) {
+      expect(JSON.parse(settledJson(empty))).not.toHaveProperty(member);
+      expect(JSON.parse(settledJson({ ...full, firstTokenMs: 5 }))).toHaveProperty(member);
+    }
+    expect(await ship('short', [empty, full].map(settledJson))).toEqual([]);
+    expect(await books.record([empty, full])).toEqual([]); // a row that differed would be named
+    expect(
+      await books.record([
+        { ...empty, region: 'eu' },
+        { ...full, region: '' },
+      ]),
+    ).toEqual([0, 1]);
     expect(await books.spentOf(`user:${userId}`, '2026-11')).toMatchObject({ requests: 2, inference: 10, train: 10, usd: 0.25 });
   });
 });

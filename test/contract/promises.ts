@@ -274,7 +274,7 @@ const sections = {
 
   'Endpoints: known request bodies': {
     'server.query-message': '/query message is a string, the prompt',
-    'server.query-persona': '/query persona is an integer that selects the persona',
+    'server.query-persona': '/query persona is an integer that selects the persona; anything else selects the default',
     'server.query-dataset': '/query dataset is an array of strings, the datasets to use',
     'server.query-model': '/query model is a string, the model identifier',
     'server.query-temperature': '/query temperature is a number',

@@ -1,25 +1,25 @@
 interface Entry<Value> {
   readonly name: string;
-  value: Value;
-  /** The next one with the same hash. */
+  readonly value: Value;
+  /** The next entry in the same bucket. */
   next: Entry<Value> | undefined;
-  /** Its neighbours in the order. */
+  /** Neighbours in insertion order. */
   older: Entry<Value> | undefined;
   newer: Entry<Value> | undefined;
 }
 
-/** A power of two: with more entries, several share a hash. */
-const buckets = 1024;
-/** The last characters of a name, which decide its hash. */
-const hashed = 16;
+/** A power of two. With more entries, several share a bucket. */
+const bucketCount = 1024;
+/** Only the last characters of a name are hashed: ids begin with the time and differ at the end. */
+const hashedCharacters = 16;
 
 /**
- * The currently open items by their names, in the order in which they were set: as a Map, for items that are set and deleted constantly.
+ * A map by name, in insertion order, for items that come and go constantly, such as running calls.
  *
- * Not a Map, for the same reason as `OpenList`. An entry that is deleted points to no other.
+ * Not a Map, for the reason given at `OpenList`. A deleted entry references no other, so none keeps another alive.
  */
 export class OpenMap<Value> {
-  readonly #buckets = Array.from<Entry<Value> | undefined>({ length: buckets }).fill(undefined);
+  readonly #buckets = Array.from<Entry<Value> | undefined>({ length: bucketCount }).fill(undefined);
   #oldest: Entry<Value> | undefined;
   #newest: Entry<Value> | undefined;
   #size = 0;
@@ -28,23 +28,23 @@ export class OpenMap<Value> {
     return this.#size;
   }
 
-  /** What was set first. */
-  get oldest(): Value | undefined {
-    return this.#oldest?.value;
+  /** The item that was set first. */
+  get oldest(): { readonly name: string; readonly value: Value } | undefined {
+    return this.#oldest;
   }
 
   get(name: string): Value | undefined {
-    let entry = this.#buckets[hashOf(name)];
+    let entry = this.#buckets[bucketOf(name)];
     while (entry && entry.name !== name) entry = entry.next;
     return entry?.value;
   }
 
-  /** The item is the newest then. */
+  /** Adds or replaces an item, which becomes the newest. */
   set(name: string, value: Value): void {
     this.delete(name);
-    const at = hashOf(name);
-    const entry: Entry<Value> = { name, value, next: this.#buckets[at], older: this.#newest, newer: undefined };
-    this.#buckets[at] = entry;
+    const bucket = bucketOf(name);
+    const entry: Entry<Value> = { name, value, next: this.#buckets[bucket], older: this.#newest, newer: undefined };
+    this.#buckets[bucket] = entry;
     if (this.#newest) this.#newest.newer = entry;
     else this.#oldest = entry;
     this.#newest = entry;
@@ -53,14 +53,14 @@ export class OpenMap<Value> {
 
   /** @returns whether it was there */
   delete(name: string): boolean {
-    const at = hashOf(name);
+    const bucket = bucketOf(name);
     let before: Entry<Value> | undefined;
-    let entry = this.#buckets[at];
+    let entry = this.#buckets[bucket];
     while (entry && entry.name !== name) [before, entry] = [entry, entry.next];
     if (!entry) return false;
     const { next, older, newer } = entry;
     if (before) before.next = next;
-    else this.#buckets[at] = next;
+    else this.#buckets[bucket] = next;
     if (older) older.newer = newer;
     else this.#oldest = newer;
     if (newer) newer.older = older;
@@ -71,21 +71,19 @@ export class OpenMap<Value> {
   }
 
   clear(): void {
-    for (const [name] of this.entries()) this.delete(name);
+    while (this.#oldest) this.delete(this.#oldest.name);
   }
 
-  /** All, the oldest first. The one that was given last may be deleted or set again. */
-  *entries(): Generator<readonly [name: string, value: Value]> {
-    for (let entry = this.#oldest; entry;) {
-      const { newer } = entry;
-      yield [entry.name, entry.value];
-      entry = newer;
-    }
+  /** All items, the oldest first. */
+  values(): readonly Value[] {
+    const all: Value[] = [];
+    for (let entry = this.#oldest; entry; entry = entry.newer) all.push(entry.value);
+    return all;
   }
 }
 
-function hashOf(name: string): number {
+function bucketOf(name: string): number {
   let hash = 0;
-  for (let at = Math.max(0, name.length - hashed); at < name.length; at++) hash = (Math.imul(hash, 31) + name.charCodeAt(at)) | 0;
-  return hash & (buckets - 1);
+  for (let at = Math.max(0, name.length - hashedCharacters); at < name.length; at++) hash = (Math.imul(hash, 31) + name.charCodeAt(at)) | 0;
+  return hash & (bucketCount - 1);
 }

@@ -19,7 +19,10 @@ export const sealedJson = (sealer: Sealer, value: unknown, context: string): Buf
 /** The value that `sealedJson` was given. @throws SealBroken */
 export const openedJson = (sealer: Sealer, sealed: Uint8Array, context: string): unknown => JSON.parse(sealer.open(sealed, context).toString('utf8'));
 
-/** What is in an envelope; undefined where it does not open. */
+/** The text in an envelope; undefined where it does not open. */
+export const openedText = (sealer: Sealer, sealed: Uint8Array, context: string): string | undefined => openedBytes(sealer, sealed, context)?.toString();
+
+/** The bytes in an envelope; undefined where it does not open. */
 export function openedBytes(sealer: Sealer, sealed: Uint8Array, context: string): Buffer | undefined {
   try {
     return sealer.open(sealed, context);

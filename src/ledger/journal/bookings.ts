@@ -1,6 +1,6 @@
 import { accountName, type Account, type Book } from '#core/account';
 import { monthOf } from '#core/plan';
-import type { SettledRow } from './record.ts';
+import type { SettledRow } from '#core/usage-row';
 
 /** So much was settled of an account. */
 export interface Booked {

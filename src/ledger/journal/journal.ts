@@ -107,7 +107,7 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     recent,
     get oldest() {
       if (writer.held > 0) return 0; // a call whose end is only in memory may be in any file
-      return running.oldest?.segment ?? Infinity;
+      return running.oldest?.value.segment ?? Infinity;
     },
     get place() {
       return writer.place;
@@ -146,14 +146,14 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
 /** Writes calls that began long ago down again, the oldest first: a file can go when no call in it runs. @param most bytes */
 function carry(running: OpenMap<Running>, writer: SegmentWriter, segment: number, most: number): void {
   let bytes = 0;
-  for (const [name, call] of running.entries()) {
-    if (call.segment > segment - carriedAfter || bytes > most) return;
+  for (let first = running.oldest; first && first.value.segment <= segment - carriedAfter && bytes <= most; first = running.oldest) {
+    const { name, value: call } = first;
     bytes += recordBytes(call.json);
     if (!writer.again('began', call.json)) return;
-    running.set(name, { ...call, segment });
+    running.set(name, { ...call, segment: writer.segment.number }); // where a write failed, that is a later file
     if (call.spoken > 0) writer.again('spoke', `${callOf(Buffer.from(call.json))},"outputTokens":${call.spoken}}`);
   }
 }
 
-/** The name of a running call. Nearly all are a first step, whose name exists already. */
+/** The name of a running call. Nearly all calls are a first step: for those no string is made. */
 const nameOf = (requestId: string, step: number) => (step === 0 ? requestId : `${requestId} ${step}`);

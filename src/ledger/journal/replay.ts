@@ -1,8 +1,8 @@
 import { costOf, planTokensOf } from '#core/price';
 import { OpenMap } from '#kit/async/open-map';
-import type { UsageRow } from '#core/usage-row';
+import type { SettledRow, UsageRow } from '#core/usage-row';
 import type { Bookings } from './bookings.ts';
-import { callOf, settledJson, type Began, type SettledRow } from './record.ts';
+import { callOf, settledJson, type Began } from './record.ts';
 import { segmentOf } from './segments.ts';
 import type { Entry } from './tail.ts';
 
@@ -58,13 +58,13 @@ export class Replay {
   /** The oldest file that knows of a call which is running. */
   get oldest(): number {
     let oldest = Infinity;
-    for (const [, { segment }] of this.#running.entries()) oldest = Math.min(oldest, segment);
+    for (const { segment } of this.#running.values()) oldest = Math.min(oldest, segment);
     return oldest;
   }
 
   /** The writer is gone: whoever was running died with it. @param placeOf behind the row of the nth. @returns their rows, in the order in which they began */
   deaths(placeOf: (n: number) => number): readonly Entry[] {
-    const rows = [...this.#running.entries()].map(([, { json, spoken }]) => diedRow(JSON.parse(json) as Began, spoken));
+    const rows = this.#running.values().map(({ json, spoken }) => diedRow(JSON.parse(json) as Began, spoken));
     this.#running.clear();
     return rows.map((row, at) => {
       const to = placeOf(at);

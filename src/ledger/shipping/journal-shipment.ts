@@ -1,11 +1,11 @@
 import { Fault } from '#core/fault';
+import type { SettledRow } from '#core/usage-row';
 import type { UsageSink } from '#core/usage-sink';
 import { ReusedBytes } from '#kit/memory/reused-bytes';
 import { Bookings, type Booked } from '../journal/bookings.ts';
 import type { Disk } from '../journal/disk.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RecentRow } from '../journal/recent-rows.ts';
-import type { SettledRow } from '../journal/record.ts';
 import { placeOf, segmentOf, segmentPath } from '../journal/segments.ts';
 import { Replay } from '../journal/replay.ts';
 import { Tail, type Entry } from '../journal/tail.ts';

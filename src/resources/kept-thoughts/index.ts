@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/async/clock';
-import { openedBytes, sealedJson, type Sealer } from '#kit/crypto/sealing';
+import { openedText, sealedJson, type Sealer } from '#kit/crypto/sealing';
 import { isObject, type JsonObject } from '#core/json';
 import { sealedIn, tokenFrom, type KeptThoughts, type ThoughtMemory } from '#core/thoughts';
 import type { Store } from '#store/open';
@@ -77,7 +77,7 @@ export function openKeptThoughts({ store, seal, pepper, clock, log, room = usual
 const tokenContext = (userId: number) => `thought/${userId}`;
 
 function openedToken(seal: Sealer, userId: number, sealed: string): JsonObject | undefined {
-  const text = openedBytes(seal, Buffer.from(sealed, 'base64'), tokenContext(userId))?.toString();
+  const text = openedText(seal, Buffer.from(sealed, 'base64'), tokenContext(userId));
   const value: unknown = text === undefined ? undefined : JSON.parse(text);
   return isObject(value) ? (value as JsonObject) : undefined;
 }

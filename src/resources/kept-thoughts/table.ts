@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { sql } from 'kysely';
-import { openedBytes, type Sealer } from '#kit/crypto/sealing';
+import { openedText, type Sealer } from '#kit/crypto/sealing';
 import { secondsAhead } from '#store/database-clock';
 import type { Store } from '#store/open';
 import { firstOf, inPieces, rowsChanged } from '#store/pieces';
@@ -67,7 +67,7 @@ export class ThoughtTable {
       ) as newest where so_far <= ${readBytes}`.execute(this.#deps.store.db);
     const found = new Map<string, string>();
     for (const { name, kept } of rows) {
-      const text = openedBytes(this.#deps.seal, kept, contextOf(userId, name))?.toString(); // what another master key has sealed is as good as gone
+      const text = openedText(this.#deps.seal, kept, contextOf(userId, name)); // what another master key has sealed is as good as gone
       if (text !== undefined) found.set(asked.get(name.toString('hex'))!, text);
     }
     return found;

@@ -21,7 +21,7 @@ interface Entry {
 }
 
 const lotBytes = 1_048_576;
-/** A batch is small enough to be opened for a single request. */
+/** A batch is small enough to be opened for a single request. It ends with the request that reaches one of these limits. */
 const batchBytes = 262_144;
 const batchRequests = 256;
 /** Of UTF-8, for each UTF-16 unit. */
@@ -82,23 +82,25 @@ export class Lot {
 
 const lengthOf = ({ from, to }: Entry): number => to - from;
 
-/** The first byte of a batch that is compressed. Those of earlier versions are not, and begin with `[`. */
-const isBrotli = 0x62;
+/** The first byte of a compressed batch. Rows of earlier versions are not compressed: they begin with `[` (a batch) or with a digit (a single request). */
+const brotliMark = 0x62;
 
-/** As little as Node takes from memory of its own: each compressor keeps its first piece of output until V8 collects the whole heap. */
-const pieceBytes = 4096;
+/** A chunk of a compressor's output. Its first one is freed only by a full garbage collection, so it is smaller than Node's 16 KB. */
+const chunkBytes = 4096;
 
-/** A batch as it is stored. Calls of one user have much in common, such as the beginning of their conversation; and what is sealed cannot be compressed later. */
-export function packed(plain: Buffer): Buffer {
+/** A batch, compressed to be stored: the calls of a user are often alike, and what is encrypted cannot be compressed any more. */
+export function compressed(plain: Buffer): Buffer {
   const params = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_SIZE_HINT]: plain.length };
-  const bytes = brotliCompressSync(plain, { chunkSize: pieceBytes, params });
-  const stored = Buffer.allocUnsafeSlow(1 + bytes.length); // a piece of Node's pool would keep all of it while other batches are compressed
-  stored[0] = isBrotli;
+  const bytes = brotliCompressSync(plain, { chunkSize: chunkBytes, params });
+  const stored = Buffer.allocUnsafeSlow(1 + bytes.length); // a slice of Node's pool would keep the whole pool while other batches are compressed
+  stored[0] = brotliMark;
   stored.set(bytes, 1);
   return stored;
 }
 
-export const unpacked = (stored: Buffer): Buffer => (stored[0] === isBrotli ? brotliDecompressSync(stored.subarray(1), { maxOutputLength: lotBytes }) : stored);
+/** What was stored: a batch, or a single request of an earlier version. */
+export const decompressed = (stored: Buffer): Buffer =>
+  stored[0] === brotliMark ? brotliDecompressSync(stored.subarray(1), { maxOutputLength: lotBytes }) : stored;
 
 export function* requestsIn(plain: string): Generator<BatchedRequest> {
   for (let at = 0; at < plain.length;) {

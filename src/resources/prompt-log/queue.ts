@@ -18,7 +18,7 @@ export interface Queue {
 
 /** Lots of a megabyte. */
 const mostWaiting = 16;
-/** Lots that are kept for the next requests: as many as are filled under load while one is written. */
+/** Empty lots that are kept for reuse: about as many as fill up under load while one is being written. */
 const mostSpare = 4;
 /** So long a request waits for others; a full lot does not. */
 const waitMilliseconds = 250;

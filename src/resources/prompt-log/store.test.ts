@@ -9,7 +9,7 @@ import { booksOf } from '../../../test/support/books-of.ts';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/support/databases.ts';
 import { usageRow } from '../../../test/support/usage-rows.ts';
-import { unpacked } from './lot.ts';
+import { decompressed } from './lot.ts';
 import { openPromptStore } from './store.ts';
 
 const told = (userId: number, text: string): ToldRequest => ({
@@ -117,7 +117,7 @@ onBothDatabases('the rows of the prompt log', ({ shared }) => {
     const lengths = { prompt: '', answer: '', promptLength: one.promptLength, answerLength: one.answer.length, address: one.address };
     expect(await log.list(81, { limit: 10, forAdministrators: false })).toMatchObject([lengths]);
     const { rows } = await sql<{ sealed: Buffer }>`select sealed from prompt_log where user_id = 81`.execute(store().db);
-    expect(unpacked(seal.open(rows[0]!.sealed, `prompt/81/${one.requestId}`)).toString()).not.toContain('told before');
+    expect(decompressed(seal.open(rows[0]!.sealed, `prompt/81/${one.requestId}`)).toString()).not.toContain('told before');
     await log.close();
   });
 

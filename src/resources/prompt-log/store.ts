@@ -5,7 +5,7 @@ import { envelopeBytes, openedBytes, type Sealer } from '#kit/crypto/sealing';
 import type { ToldRequest } from '#core/prompt-log';
 import { steps } from '#core/steps';
 import type { Store } from '#store/open';
-import { packed, requestsIn, unpacked, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
+import { compressed, decompressed, requestsIn, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
 import { ReusedBytes } from '#kit/memory/reused-bytes';
 import { repeated } from '#kit/async/repeated';
@@ -129,7 +129,7 @@ interface SealedRow {
   readonly answerLength: number;
 }
 
-/** Rows of 256 KB that are opened in one turn of the event loop. One is compressed in a turn. */
+/** Rows, of about 256 KB decompressed, that are opened in one turn of the event loop. */
 const turnRows = 4;
 
 /** What the log has of some requests of a user, by their ids: of one that was told twice, what was told first. */
@@ -166,7 +166,7 @@ const clockSlack = 3_600_000;
 function openedRow(seal: Sealer, userId: number, row: SealedRow): readonly FoundText[] {
   const { lastRequest, sealed, isHidden, address, promptLength, answerLength } = row;
   const bytes = sealed ? openedBytes(seal, sealed, contextOf(userId, lastRequest)) : undefined; // what does not open cannot be shown, and the log goes on
-  const text = bytes && unpacked(bytes).toString();
+  const text = bytes && decompressed(bytes).toString();
   const of = (prompt: string, answer: string) => (isHidden || text === undefined ? undefined : { prompt, answer });
   if (address === null)
     return [...requestsIn(text ?? '')].map(({ prompt, answer, ...one }) => {
@@ -190,13 +190,13 @@ interface Written {
   readonly memory: ReusedBytes;
 }
 
-/** A row to be written, but for its sealed texts. */
-interface WrittenRow {
+/** A row to insert, without its sealed texts. */
+interface NewRow {
   readonly userId: number;
   readonly requests: string;
   readonly first: string;
   readonly last: string;
-  /** Of the sealed texts. */
+  /** The length of its sealed texts. */
   readonly bytes: number;
 }
 
@@ -204,9 +204,10 @@ interface WrittenRow {
  * The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. A request that ends when its user
  * was deleted leaves nothing behind.
  */
-async function insert({ db }: Store, seal: Sealer, { at, bodies, batches, memory }: Written): Promise<void> {
-  const { sealed, rows } = await sealedRows(seal, { bodies, batches, memory });
-  const column = <Value>(of: (row: WrittenRow) => Value) => rows.map(of);
+async function insert({ db }: Store, seal: Sealer, written: Written): Promise<void> {
+  const { at, bodies, memory } = written;
+  const { sealed, rows } = await sealedRows(seal, written);
+  const column = <Value>(of: (row: NewRow) => Value) => rows.map(of);
   let end = 0;
   const starts = column(({ bytes }) => (end += bytes) - bytes + 1);
   const statement = sql`
@@ -222,19 +223,16 @@ async function insert({ db }: Store, seal: Sealer, { at, bodies, batches, memory
   });
 }
 
-/** The rows of the batches, and their sealed texts one after the other. What the texts were packed into is free again before the statement is sent. */
-async function sealedRows(
-  seal: Sealer,
-  { bodies, batches, memory }: Omit<Written, 'at'>,
-): Promise<{ readonly sealed: Buffer; readonly rows: readonly WrittenRow[] }> {
-  const rows: WrittenRow[] = [];
+/** The rows of the batches, and their sealed texts one after the other. The compressed texts can be collected before the statement is sent. */
+async function sealedRows(seal: Sealer, { bodies, batches, memory }: Written): Promise<{ readonly sealed: Buffer; readonly rows: readonly NewRow[] }> {
+  const rows: NewRow[] = [];
   const texts: { plain: Buffer; context: string }[] = [];
-  for (const [place, { userId, requests, plain: whole }] of batches.entries()) {
-    if (place > 0) await nextTurn();
-    const plain = packed(bodies === 'none' ? withoutTexts(whole) : whole);
+  for (const [place, { userId, requests, plain }] of batches.entries()) {
+    if (place > 0) await nextTurn(); // compressing a batch is work enough for one turn
+    const bytes = compressed(bodies === 'none' ? withoutTexts(plain) : plain);
     const ends = endsOf(requests);
-    texts.push({ plain, context: contextOf(userId, ends.last) });
-    rows.push({ userId, requests: requests.join(','), ...ends, bytes: plain.length + envelopeBytes });
+    texts.push({ plain: bytes, context: contextOf(userId, ends.last) });
+    rows.push({ userId, requests: requests.join(','), ...ends, bytes: bytes.length + envelopeBytes });
   }
   return { sealed: seal.sealAll(texts, (bytes) => memory.take(bytes)), rows };
 }

@@ -46,9 +46,9 @@ export function lookedUpIn({ dataset, limit_references: limit, live }: QueryFiel
   return { datasets: datasetsOf(dataset), limit: Math.min(limit ?? mostPassages, mostPassages), live: live === 1 || live === 2 ? live : 0 };
 }
 
-/** An integer, also in digits; everything else is the default. @throws Fault `not-found` for one that can be no id */
-export function personaIn(given: QueryFields['persona']): number {
-  const isId = typeof given === 'number' ? Number.isInteger(given) : typeof given === 'string' && /^-?\d+$/.test(given);
+/** The id, given as an integer or as digits; anything else is the default. @throws Fault `not-found` for an integer that cannot be an id */
+export function personaIn(given: unknown): number {
+  const isId = Number.isInteger(given) || (typeof given === 'string' && /^-?\d+$/.test(given));
   const id = isId ? Number(given) : defaultPersona;
   if (id < 1 || !Number.isSafeInteger(id)) throw unknownThing('persona');
   return id;

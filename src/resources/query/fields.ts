@@ -53,7 +53,7 @@ const ignored = Type.Optional(Type.Unknown({ description: 'Ignored.', 'x-ignored
 /** Fields of `/server/query`. Unknown ones are ignored. */
 export const QueryFields = Type.Object({
   ...AskedFields,
-  persona: Type.Optional(Type.Unknown({ description: 'The id of a persona, also as digits in a text; what is no integer means the default, 1.' })),
+  persona: Type.Optional(Type.Unknown({ description: 'The id of a persona, as a number or a string of digits. Anything else means the default, 1.' })),
   system_prompt: optionalOrNull(Type.String({ description: "In place of the persona's." })),
   limit_references: optionalOrNull(
     Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Most passages; 0: nothing is looked up; absent: as many as fit, at most 25.' }),

@@ -1,4 +1,4 @@
--- As before; what most rows have none of is absent.
+-- The rows of a shipment. Empty members are omitted in it; they are filled in here.
 create or replace function usage_rows(rows json) returns setof usage language sql stable as $$
   select "requestId", step, to_char(to_timestamp(at / 1000) at time zone 'UTC', 'YYYY-MM'), to_timestamp(at / 1000), "userId", coalesce("teamIds", '{}'),
     "keyId", left(app, 200), face, tags, left(model, 200), left("servedModel", 200), provider, coalesce(region, ''), attempts, status, "end", "inputTokens",
@@ -12,18 +12,20 @@ create or replace function usage_rows(rows json) returns setof usage language sq
     "firstTokenMs" double precision, "totalMs" double precision, "cacheWriteTokens" bigint, "cacheWrite1hTokens" bigint, route text)
 $$;
 
--- The rows that are added. Looking first whether each is there already takes a fifth of the time of all of it. @raises unique_violation, unless they may be there
-create function usage_added(rows json, may_be_there boolean) returns setof usage language plpgsql as $$
+-- Inserts rows and returns those that are new. Checking each for one that exists takes a fifth of the whole time, so that is done only if they may exist.
+-- @raises unique_violation for an existing row otherwise
+create function usage_added(rows json, may_exist boolean) returns setof usage language plpgsql as $$
 begin
-  if may_be_there then
+  if may_exist then
     return query insert into usage select * from usage_rows(rows) on conflict do nothing returning *;
   else
     return query insert into usage select * from usage_rows(rows) returning *;
   end if;
 end $$;
 
--- As before, and the books are summed from the sums of hours, which are few.
-create function usage_book(the_holder text, rows json, may_be_there boolean) returns bigint language plpgsql as $$
+-- Books rows: inserts them, and adds them to what accounts have spent, to what is settled of the holder's leases, and to the sums of hours, which are few and from
+-- which the other sums are made. @returns how many of the rows are new
+create function usage_book(the_holder text, rows json, may_exist boolean) returns bigint language plpgsql as $$
 declare
   many bigint;
 begin
@@ -34,7 +36,7 @@ begin
       sum(plan_tokens) as plan_tokens, coalesce(sum(cost_usd), 0) as cost_usd, count(*) filter (where status >= 400 and status <> 499) as errors,
       sum(cached_tokens) as cached_tokens, array_agg(first_token_ms) as first_times, array_agg(total_ms) as total_times,
       count(*) filter (where is_unpriced(cost_usd, status, input_tokens, output_tokens)) as unpriced
-    from usage_added(rows, may_be_there) group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+    from usage_added(rows, may_exist) group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
   ), parts as (
     select month, (hour at time zone 'UTC')::date as day, user_id, team_ids, key_id, route,
       coalesce(sum(plan_tokens) filter (where balance = 'inference'), 0) as inference,
@@ -72,10 +74,13 @@ begin
   return many;
 end $$;
 
--- As before, for machines of an earlier release.
-create or replace function usage_book(the_holder text, rows json) returns bigint language sql as $$ select usage_book(the_holder, rows, true) $$;
+-- Nothing calls these any more.
+drop function usage_ship;
+drop function usage_book(text, json);
 
--- As before. Rows that are there already are rare: what a dead process had booked, or two machines that adopt the same journal.
+-- Books the part of a journal from one byte to another, once. Existing rows are rare (a dead process had booked them, or two machines adopt one journal), so they
+-- are checked for only after a collision. @returns `collisions`: the places, from 0, of rows that another row of the same key kept out; `stands`: the stored
+-- position where nothing was done
 create or replace function usage_shipped(the_holder text, the_journal text, from_byte bigint, to_byte bigint, rows json, out stands bigint, out collisions json)
 language plpgsql as $$
 begin

@@ -102,6 +102,18 @@ onBothDatabases('shipping', ({ shared }) => {
     expect(await usage().spentOf(`user:${userId}`, '2026-11')).toMatchObject({ requests: 3, inference: 30 });
   });
 
+  test('of a shipment in which one row is booked already, the others are booked once, in rows and in all sums', async () => {
+    const [userId, team] = [user(), user()];
+    const rows = Array.from({ length: 4 }, (_, at) => usageRow({ userId, teamIds: [team], planTokens: 10 ** at, costUsd: at / 4 }));
+    expect(await ship(journal(), 0, 100, [rows[2]!])).toEqual([]);
+    expect(await ship(journal(), 0, 100, rows)).toEqual([]);
+    for (const owner of [`user:${userId}`, `team:${team}`] as const)
+      expect(await usage().spentOf(owner, '2026-11')).toMatchObject({ requests: 4, inference: 1111, usd: 1.5, inputTokens: 28, outputTokens: 12 });
+    const { rows: sums } = await sql<{ requests: number; tokens: number }>`
+      select sum(requests)::int as requests, sum(plan_tokens)::int as tokens from usage_fresh where user_id = ${userId}`.execute(store().db);
+    expect(sums).toEqual([{ requests: 4, tokens: 1111 }]);
+  });
+
   test('shipped eight times in the same moment, it counts once', async () => {
     const [name, userId] = [journal(), user()];
     const rows = Array.from({ length: 20 }, () => usageRow({ userId }));

@@ -1,7 +1,6 @@
 import type { Began } from '../../../src/ledger/journal/record.ts';
 import type { UsageRow } from '#core/usage-row';
 import type { TestClock } from './clock.ts';
-import type { ShippedRow } from './shipped-books.ts';
 
 /** A random number from 0 to 1, the same for the same seed. */
 export function chanceOf(seed: number): () => number {
@@ -68,5 +67,5 @@ export function settled({ rate: _, price: __, promptTokens, ...call }: Began, ch
 }
 
 /** A row in short: who, how it ended, what was said. */
-export const inShort = ({ requestId, step, end, outputTokens }: Pick<ShippedRow, 'requestId' | 'step' | 'end' | 'outputTokens'>): string =>
+export const inShort = ({ requestId, step, end, outputTokens }: Pick<UsageRow, 'requestId' | 'step' | 'end' | 'outputTokens'>): string =>
   `${requestId}/${step} ${end} ${outputTokens}`;

@@ -4,23 +4,20 @@ import type { UsageRow } from '#core/usage-row';
 import type { Shipment, UsageSink } from '../../../src/core/usage-sink.ts';
 import { shippedRows } from '../usage-rows.ts';
 
-/** A row as the database reads it. */
-export type ShippedRow = UsageRow;
-
 /** The database as the journals see it, in memory. */
 export interface TestBooks extends UsageSink {
-  readonly rows: ReadonlyMap<string, ShippedRow>;
+  readonly rows: ReadonlyMap<string, UsageRow>;
   readonly positions: Map<string, number>;
   readonly closed: readonly string[];
   readonly shipments: readonly Shipment[];
   /** What it answers instead, if anything; asked before each shipment. `answer` is lost on the way back. */
   fails: (shipment: Shipment) => { readonly instead?: Error; readonly answer?: Error } | undefined;
   /** A row that it can never take. */
-  refuses: (row: ShippedRow) => boolean;
+  refuses: (row: UsageRow) => boolean;
 }
 
 export function testBooks(): TestBooks {
-  const rows = new Map<string, ShippedRow>();
+  const rows = new Map<string, UsageRow>();
   const positions = new Map<string, number>();
   const closed: string[] = [];
   const shipments: Shipment[] = [];
@@ -63,7 +60,7 @@ export function testBooks(): TestBooks {
   return books;
 }
 
-const nameOf = ({ requestId, step }: ShippedRow) => `${requestId} ${step}`;
+const nameOf = ({ requestId, step }: UsageRow) => `${requestId} ${step}`;
 
 /** That a call died is a guess of whoever has lost the end of the journal. */
-export const isSame = (booked: ShippedRow, given: ShippedRow) => isDeepStrictEqual(booked, given) || (given.end === 'gateway-died' && given.at === booked.at);
+export const isSame = (booked: UsageRow, given: UsageRow) => isDeepStrictEqual(booked, given) || (given.end === 'gateway-died' && given.at === booked.at);
