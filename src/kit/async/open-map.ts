@@ -10,8 +10,6 @@ interface Entry<Value> {
 
 /** A power of two. With more entries, several share a bucket. */
 const bucketCount = 1024;
-/** Only the last characters of a name are hashed: ids begin with the time and differ at the end. */
-const hashedCharacters = 16;
 
 /**
  * A map by name, in insertion order, for items that come and go constantly, such as running calls.
@@ -84,6 +82,6 @@ export class OpenMap<Value> {
 
 function bucketOf(name: string): number {
   let hash = 0;
-  for (let at = Math.max(0, name.length - hashedCharacters); at < name.length; at++) hash = (Math.imul(hash, 31) + name.charCodeAt(at)) | 0;
+  for (let at = 0; at < name.length; at++) hash = (Math.imul(hash, 31) + name.charCodeAt(at)) | 0;
   return hash & (bucketCount - 1);
 }

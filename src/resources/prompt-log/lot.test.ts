@@ -61,15 +61,21 @@ test('a batch is small enough to be opened for one request, however long texts a
   expect(lot.batches().map(({ requests: ids }) => ids.length)).toEqual([256, 256, 256, 232]);
 });
 
-test('a batch comes back as it was, up to a full lot', () => {
+test('a batch comes back as it was, a small one as it is, up to a full lot', () => {
   const isSame = (bytes: Buffer) => decompressed(compressed(bytes)).equals(bytes);
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 5000 }), (bytes) => isSame(Buffer.from(bytes))));
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 5000 }), fc.constantFrom(1, 5), (bytes, times) =>
+      isSame(Buffer.concat([Buffer.from('['), ...Array.from({ length: times }, () => bytes)])),
+    ),
+  );
   for (const bytes of [Buffer.alloc(1_048_576), randomBytes(1_048_576)]) expect(isSame(bytes)).toBe(true);
+  const small = Buffer.from('[small');
+  expect(compressed(small)).toBe(small);
 });
 
 test('similar requests of a user take less than a fifth of their space', () => {
   const lot = new Lot();
-  for (let at = 0; at < 100; at++) lot.add({ ...long(at, 1, 0), prompt: `The same question as before, number ${at}.` });
+  for (let at = 0; at < 100; at++) lot.add({ ...long(at, 1, 0), prompt: `${'The same story. '.repeat(10)}The same question as before, number ${at}.` });
   const { plain } = lot.batches()[0]!;
   expect(compressed(plain).length).toBeLessThan(plain.length / 5);
 });

@@ -82,14 +82,18 @@ export class Lot {
 
 const lengthOf = ({ from, to }: Entry): number => to - from;
 
-/** The first byte of a compressed batch. Rows of earlier versions are not compressed: they begin with `[` (a batch) or with a digit (a single request). */
+/** The first byte of a compressed batch. Others begin with `[`, or with a digit: the single request of an earlier version. */
 const brotliMark = 0x62;
 
 /** A chunk of a compressor's output. Its first one is freed only by a full garbage collection, so it is smaller than Node's 16 KB. */
 const chunkBytes = 4096;
 
-/** A batch, compressed to be stored: the calls of a user are often alike, and what is encrypted cannot be compressed any more. */
+/** Below it a compressor costs more than it saves. */
+const leastCompressed = 8192;
+
+/** A batch as it is stored. A large one is compressed: the calls of a user are often alike, and what is encrypted cannot be compressed any more. */
 export function compressed(plain: Buffer): Buffer {
+  if (plain.length < leastCompressed) return plain;
   const params = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_SIZE_HINT]: plain.length };
   const bytes = brotliCompressSync(plain, { chunkSize: chunkBytes, params });
   const stored = Buffer.allocUnsafeSlow(1 + bytes.length); // a slice of Node's pool would keep the whole pool while other batches are compressed

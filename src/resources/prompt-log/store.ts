@@ -131,6 +131,8 @@ interface SealedRow {
 
 /** Rows, of about 256 KB decompressed, that are opened in one turn of the event loop. */
 const turnRows = 4;
+/** Bytes that are compressed in one: about a millisecond. */
+const turnBytes = 200_000;
 
 /** What the log has of some requests of a user, by their ids: of one that was told twice, what was told first. */
 async function textsOf(
@@ -227,8 +229,13 @@ async function insert({ db }: Store, seal: Sealer, written: Written): Promise<vo
 async function sealedRows(seal: Sealer, { bodies, batches, memory }: Written): Promise<{ readonly sealed: Buffer; readonly rows: readonly NewRow[] }> {
   const rows: NewRow[] = [];
   const texts: { plain: Buffer; context: string }[] = [];
-  for (const [place, { userId, requests, plain }] of batches.entries()) {
-    if (place > 0) await nextTurn(); // compressing a batch is work enough for one turn
+  let done = 0;
+  for (const { userId, requests, plain } of batches) {
+    if (done > turnBytes) {
+      await nextTurn();
+      done = 0;
+    }
+    done += plain.length;
     const bytes = compressed(bodies === 'none' ? withoutTexts(plain) : plain);
     const ends = endsOf(requests);
     texts.push({ plain: bytes, context: contextOf(userId, ends.last) });
