@@ -165,6 +165,34 @@ describe('a journal', () => {
     expect(rows).toContain('long/0 gateway-died 42');
   });
 
+  test('of calls that run for long keeps them in the order of their files, also where a write fails while they are carried', async () => {
+    const { disk, clock, journal } = await opened();
+    const long = Array.from({ length: 6 }, (_, n) => `long${n}`);
+    for (const id of long) void journal.began(began(id));
+    const writes = new Map<string, number>();
+    let failures = 0;
+    disk.before = (act, path) => {
+      if (act !== 'write') return undefined;
+      const count = (writes.get(path) ?? 0) + 1;
+      writes.set(path, count);
+      if (count !== 2 || writes.size % 3 !== 0) return undefined;
+      failures++; // the first write to a file has calls carried into it, which is the second
+      throw diskError('EIO');
+    };
+    for (let n = 0; n < 600; n++) {
+      const before = journal.oldest;
+      void journal.settled(settled(began(`r${n}`)));
+      await pass(clock, 50);
+      expect(journal.oldest).toBeGreaterThanOrEqual(before);
+    }
+    disk.before = () => undefined;
+    await pass(clock, 2100);
+    expect(failures).toBeGreaterThan(5);
+    expect(journal.oldest).toBeGreaterThan(writes.size / 2);
+    const { rows } = await replayed(disk);
+    for (const id of long) expect(rows.filter((row) => row.startsWith(`${id}/`))).toEqual([`${id}/0 gateway-died 0`]);
+  });
+
   test('takes a record that is longer than a file usually is', async () => {
     const { disk, journal } = await opened();
     void journal.settled(settled(began('a')));
