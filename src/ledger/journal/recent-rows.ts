@@ -63,6 +63,11 @@ export class RecentRows {
   /** Some rows are only in the files. At first nobody wants any: a worker's are read from its files. */
   isLost = true;
 
+  /** All rows that are written have been taken. */
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
   /** A row that will be written next, in this order. @param to the place behind it */
   add(json: Buffer, to: number): void {
     if (this.isLost) return;

@@ -28,6 +28,8 @@ export interface JournalShipmentDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
+/** Records are read from files until they have so many bytes. */
+const bytesAtOnce = 524_288;
 /** Dead calls are shipped in batches of this size. */
 const deathsAtOnce = 500;
 
@@ -80,9 +82,9 @@ export class JournalShipment {
   }
 
   /**
-   * Ships the next rows.
+   * Ships the next rows: as many as one statement takes, since each statement costs as much as some fifty rows.
    * @param ended the writer is gone: calls that ran are booked as died when all else is booked
-   * @returns true while there may be more
+   * @returns true while there was more than that, or, with `ended`, while there may be more
    * @throws what the database throws; the next call goes on from there
    */
   async ship(ended: boolean): Promise<boolean> {
@@ -95,7 +97,7 @@ export class JournalShipment {
     if (entries.length > 0) await this.#shipped(entries, waiting.at(-1)!.to);
     this.#waiting = this.#waiting.slice(waiting.length);
     if (!ended) await this.#tidy();
-    return true;
+    return ended || !this.isCaughtUp;
   }
 
   /** Removes the files of a journal that is done. */
@@ -141,14 +143,22 @@ export class JournalShipment {
       else {
         this.#oldest = memory.oldest;
         this.#waiting = memory.recent.take();
-        this.isCaughtUp = this.#waiting.length === 0;
+        this.isCaughtUp = memory.recent.isEmpty;
         return;
       }
     }
-    const entries = await this.#tail.read(ended);
-    for (const entry of entries) this.#replay.note(entry);
+    const entries: Entry[] = [];
+    let bytes = 0;
+    do {
+      const next = await this.#tail.read(ended);
+      for (const entry of next) {
+        this.#replay.note(entry);
+        entries.push(entry);
+        bytes += entry.json.length;
+      }
+      this.isCaughtUp = next.length === 0;
+    } while (!this.isCaughtUp && bytes < bytesAtOnce);
     this.#waiting = entries;
-    this.isCaughtUp = entries.length === 0;
     if (!memory || this.#tail.place < this.#memoryFrom) return;
     if (memory.recent.isLost) this.#beginMemory();
     else this.#isFromMemory = true;
