@@ -10,18 +10,17 @@ import { openShipper } from './shipper.ts';
 
 const away = () => ({ instead: new Fault('overloaded', 'The database is away.') });
 
-async function startShipping({ disk = testDisk(), sink = testBooks(), clock = testClock(), holder = 'h1', writer = 'main' } = {}) {
+/** @param ofWorkers the journal is that of a worker, not of the process that ships */
+async function startShipping({ disk = testDisk(), sink = testBooks(), clock = testClock(), holder = 'h1', writer = 'main', ofWorkers = false } = {}) {
   const told: string[] = [];
   const mendings: string[] = [];
   const log = (problem: string) => void told.push(problem);
   const mended = (what: string) => void mendings.push(what);
   const atTurnEnd = (run: () => void) => run(); // each record is a turn of its own
-  const write = (writer: string) =>
-    openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, atTurnEnd, log, mended });
-  const journal = await write(writer);
-  const shipper = openShipper({ sink, disk, clock, folder: 'journal', holder, own: journal, log, mended });
+  const journal = await openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, atTurnEnd, log, mended });
+  const shipper = openShipper({ sink, disk, clock, folder: 'journal', holder, ...(ofWorkers ? {} : { own: journal }), log, mended });
   const booked = () => [...sink.rows.values()].map(inShort).toSorted();
-  return { disk, sink, clock, journal, shipper, told, mendings, booked, write };
+  return { disk, sink, clock, journal, shipper, told, mendings, booked };
 }
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `r${n}`);
@@ -48,6 +47,19 @@ describe('shipping', () => {
     await pass(clock, 400);
     expect(booked()).toContain('last/0 completed 5');
     expect(read).toEqual([]);
+  });
+
+  test.each([false, true])('rows that come while others are being shipped wait for the next round (of workers: %s)', async (ofWorkers) => {
+    const { sink, clock, journal, booked } = await startShipping({ ofWorkers });
+    await pass(clock, 100);
+    let more = 20;
+    sink.fails = () => void (more-- > 0 && journal.settled(settled(began(`more${more}`))));
+    void journal.settled(settled(began('first')));
+    await pass(clock, 1000);
+    expect(sink.shipments.length).toBeGreaterThan(2);
+    expect(sink.shipments.length).toBeLessThan(8);
+    await pass(clock, 5000);
+    expect(booked()).toHaveLength(21);
   });
 
   test('uses the memory of a shipment again, but not that of one that failed: it may still be on its way', async () => {
@@ -94,8 +106,7 @@ describe('shipping', () => {
   });
 
   test('rows of workers that the database does not take count as pending until it does', async () => {
-    const { sink, clock, shipper, write } = await startShipping();
-    const worker = await write('w1');
+    const { sink, clock, shipper, journal: worker } = await startShipping({ writer: 'w1', ofWorkers: true });
     void worker.settled(settled(began('first')));
     await pass(clock, 1000);
     expect(shipper.pendingRows).toBe(0);
@@ -374,8 +385,7 @@ describe('the end and a new start', () => {
 
 describe('adoption', () => {
   test("a dead worker's calls are booked, what it settled is told by account, once, and its journal goes", async () => {
-    const { disk, clock, shipper, booked, write } = await startShipping();
-    const worker = await write('w1');
+    const { disk, clock, shipper, booked, journal: worker } = await startShipping({ writer: 'w1', ofWorkers: true });
     for (const id of names(100)) void worker.began(began(id));
     for (const id of names(99)) {
       void worker.settled(settled(began(id)));

@@ -37,7 +37,7 @@ export interface ShipperDeps extends Omit<AdoptDeps, 'refused'>, BackoffDeps {
   readonly holder: string;
   /** Milliseconds for which workers of a parent that was killed may still write: only after them are the journals of earlier starts read to their end. */
   readonly orphanMilliseconds?: number;
-  /** The journal that this process writes itself, if it does. */
+  /** The journal that this process writes itself, if it does: then it is the only one of this start. */
   readonly own?: Pick<Journal, 'writer' | 'rows' | 'recent' | 'oldest' | 'place'>;
 }
 
@@ -121,9 +121,10 @@ class MachineShipper implements Shipper {
 
   /** Ships the journals of this holder. @returns true while there is more to ship at once */
   async #shipWriters(): Promise<boolean> {
-    const { disk, holder } = this.#deps;
+    const { disk, holder, own } = this.#deps;
     let more = false;
-    const writers = new Set([...segmentsOf(await disk.list(this.#folder)).keys(), ...this.#adopting.keys()]);
+    const writing = own ? [own.writer] : segmentsOf(await disk.list(this.#folder)).keys();
+    const writers = new Set([...writing, ...this.#adopting.keys()]);
     for (const writer of writers) {
       const shipment = this.#shipmentOf(writer);
       await this.#backoff.attempt(`${holder}/${writer}`, async () => {

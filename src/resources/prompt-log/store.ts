@@ -131,7 +131,7 @@ interface SealedRow {
 
 /** Rows, of about 256 KB decompressed, that are opened in one turn of the event loop. */
 const turnRows = 4;
-/** Bytes that are compressed in one: about a millisecond. */
+/** Bytes that are compressed in one turn: about a millisecond. */
 const turnBytes = 200_000;
 
 /** What the log has of some requests of a user, by their ids: of one that was told twice, what was told first. */
@@ -225,7 +225,10 @@ async function insert({ db }: Store, seal: Sealer, written: Written): Promise<vo
   });
 }
 
-/** The rows of the batches, and their sealed texts one after the other. The compressed texts can be collected before the statement is sent. */
+/**
+ * The rows of the batches, and their sealed texts one after the other. The compressed texts can be collected before the statement is sent. Compressing, sealing
+ * and sending have turns of their own, so that calls wait for none of them longer than for another call.
+ */
 async function sealedRows(seal: Sealer, { bodies, batches, memory }: Written): Promise<{ readonly sealed: Buffer; readonly rows: readonly NewRow[] }> {
   const rows: NewRow[] = [];
   const texts: { plain: Buffer; context: string }[] = [];
@@ -241,7 +244,10 @@ async function sealedRows(seal: Sealer, { bodies, batches, memory }: Written): P
     texts.push({ plain: bytes, context: contextOf(userId, ends.last) });
     rows.push({ userId, requests: requests.join(','), ...ends, bytes: bytes.length + envelopeBytes });
   }
-  return { sealed: seal.sealAll(texts, (bytes) => memory.take(bytes)), rows };
+  await nextTurn();
+  const sealed = seal.sealAll(texts, (bytes) => memory.take(bytes));
+  await nextTurn();
+  return { sealed, rows };
 }
 
 function endsOf(requests: readonly string[]): { readonly first: string; readonly last: string } {
