@@ -26,7 +26,7 @@ function requestWith(headers: Readonly<Record<string, string>>, room = Infinity)
   return {
     exchange,
     clock,
-    body: readBody(exchange as unknown as Exchange, limits, clock),
+    body: Promise.try(readBody, exchange as unknown as Exchange, limits, clock),
     send: (bytes: Buffer) => incoming.emit('data', bytes),
     end() {
       incoming.complete = true;
@@ -49,6 +49,21 @@ test.each([
     expect(Buffer.compare(await body, bytes)).toBe(0);
     expect(exchange.held).toBe(70_000);
   }
+});
+
+test('a body that came with its head is taken as it is, unless there is no room for it', async () => {
+  const bytes = Buffer.from('{"a":1}');
+  const arrived = { complete: true, readableLength: bytes.length, read: () => bytes };
+  const exchangeOf = (room: boolean) =>
+    ({
+      incoming: arrived,
+      header: (name: string) => (name === 'content-length' ? '7' : undefined),
+      invite: () => {},
+      hasRoom: () => true,
+      take: () => room,
+    }) as unknown as Exchange;
+  expect(readBody(exchangeOf(true), limits, testClock(), 'form')).toBe(bytes);
+  expect(() => readBody(exchangeOf(false), limits, testClock(), 'form')).toThrow(expect.objectContaining({ code: 'overloaded' }));
 });
 
 test('a body for which there is no room is refused before it is read where it tells its length, else as soon as it is too much', async () => {

@@ -22,13 +22,14 @@ const nothing = new Uint8Array(0);
  *
  * @throws Fault `too-large` (before a byte is read where the client says so itself), `unsupported-type` for a compressed or a non-JSON one, `slow-client`, `overloaded` where requests hold as much memory as they may, now or in the middle of the body
  */
-export async function readBody(
+export function readBody(
   exchange: Exchange,
-  { bodyBytes, bodyIdleSeconds }: BodyLimits,
+  limits: BodyLimits,
   clock: Clock,
   /** `form`: the caller has looked at the type. */
   takes: 'json' | 'form' = 'json',
-): Promise<Uint8Array> {
+): Uint8Array | Promise<Uint8Array> {
+  const { bodyBytes } = limits;
   const { incoming } = exchange;
   const length = Number(exchange.header('content-length') ?? (exchange.header('transfer-encoding') ? Infinity : 0));
   if (length === 0) return nothing;
@@ -37,6 +38,17 @@ export async function readBody(
   const announced = length !== Infinity;
   if (announced && !exchange.hasRoom(length)) throw noRoom();
   exchange.invite();
+  if (incoming.complete && incoming.readableLength === length) {
+    // Nearly always: it came with its head.
+    if (!exchange.take(length)) throw noRoom();
+    return incoming.read() as Buffer;
+  }
+  return arriving(exchange, length, limits, clock);
+}
+
+/** A body that has not come yet. @param length Infinity if it is not announced. @throws the same */
+async function arriving(exchange: Exchange, length: number, { bodyBytes, bodyIdleSeconds }: BodyLimits, clock: Clock): Promise<Uint8Array> {
+  const { incoming } = exchange;
   let first: Buffer | undefined; // nearly always the only one, which is not copied
   let room: Buffer | undefined;
   let size = 0;

@@ -7,6 +7,7 @@ import type { Caller } from '#core/context';
 import { ClientLeft } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import { afterPoll } from '#kit/async/turn-end';
+import { whenKnown } from '#kit/async/when-known';
 import { OpenList } from '#kit/async/open-list';
 import { largeBytes, readLargeJson } from '#kit/json/large';
 import { mistakeIn } from '#kit/json/mistake';
@@ -143,7 +144,10 @@ export class Requests {
       const missing = route.missing?.(exchange.params);
       if (missing !== undefined) throw new Fault('not-found', missing);
       if (this.#isExtra(request.socket) && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
-      if (route.scope !== 'public') exchange.caller = caller = await this.#callerOf(route, exchange);
+      if (route.scope !== 'public') {
+        const found = this.#callerOf(route, exchange);
+        exchange.caller = caller = found instanceof Promise ? await found : found;
+      }
       if (route.owner === 'admin' && caller?.role !== 'admin') requireReading(route, caller);
       const turn = caller && route.method !== 'GET' ? this.#queue.enter(exchange) : undefined;
       if (turn) {
@@ -152,7 +156,10 @@ export class Requests {
       }
       const known = caller ?? nobody;
       if (route.takes) await this.#answerForm(route, exchange, known);
-      else await this.#run(route, await this.#read(route, exchange, known));
+      else {
+        const asked = this.#read(route, exchange, known);
+        await this.#run(route, asked instanceof Promise ? await asked : asked);
+      }
     } catch (thrown) {
       const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
@@ -181,16 +188,15 @@ export class Requests {
     return caller;
   }
 
-  async #read(route: Route, exchange: Exchange, caller: Caller): Promise<Asked> {
-    const { clock } = this.#deps;
+  #read(route: Route, exchange: Exchange, caller: Caller): Asked | Promise<Asked> {
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
-    const bytes = takesBody ? await readBody(exchange, this.#limitsOf(route), clock) : new Uint8Array(0);
-    exchange.signal.throwIfAborted();
-    exchange.bodyBytes = bytes.length;
-    exchange.add(bytes.length); // what is made of them holds about as much again
-    const text = bytes.length > 0 ? parsed(bytes, parsingFor(route)) : { value: undefined, places: [] };
-    const { value: json, places } = text instanceof Promise ? await text : text;
-    return { exchange, caller, json, bytes, places, files: noFiles };
+    return whenKnown(takesBody ? readBody(exchange, this.#limitsOf(route), this.#deps.clock) : new Uint8Array(0), (bytes) => {
+      exchange.signal.throwIfAborted();
+      exchange.bodyBytes = bytes.length;
+      exchange.add(bytes.length); // what is made of them holds about as much again
+      const text = bytes.length > 0 ? parsed(bytes, parsingFor(route)) : { value: undefined, places: [] };
+      return whenKnown(text, ({ value: json, places }) => ({ exchange, caller, json, bytes, places, files: noFiles }));
+    });
   }
 
   /** Bodies are small where no credential is needed: anybody may send them. */

@@ -1,3 +1,4 @@
+import { whenKnown } from '#kit/async/when-known';
 import { isConversation } from '#core/routed-call';
 import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
 import type { Events } from '#core/event';
@@ -26,10 +27,7 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
         return events[Symbol.asyncIterator]();
       },
     }),
-    (call, context) => {
-      const reservation = ledger.reserve(call, context);
-      return reservation instanceof Promise ? reservation.then((made) => answered(call, context, made)) : answered(call, context, reservation);
-    },
+    (call, context) => whenKnown(ledger.reserve(call, context), (reservation) => answered(call, context, reservation)),
   );
 }
 

@@ -1,5 +1,6 @@
 import { messages } from '#dialects/anthropic/index';
 import type { Quirks } from '#dialects/anthropic/quirks';
+import { whenKnown } from '#kit/async/when-known';
 import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import type { Address } from '../shared/attempt.ts';
@@ -72,8 +73,7 @@ function withBetas<Request extends { readonly body: Uint8Array | string | Promis
   const member = `{"anthropic_beta":${JSON.stringify(betas)},`;
   const { body } = request;
   if (typeof body === 'string') return { ...request, body: member + body.slice(1) };
-  const joined = (bytes: Uint8Array) => Buffer.concat([Buffer.from(member), bytes.subarray(1)]);
-  return { ...request, body: body instanceof Promise ? body.then(joined) : joined(body) };
+  return { ...request, body: whenKnown(body, (bytes) => Buffer.concat([Buffer.from(member), bytes.subarray(1)])) };
 }
 
 export const anthropicVertex: ProviderModule = {

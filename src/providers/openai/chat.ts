@@ -7,6 +7,7 @@ import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
 import { restoring } from '#dialects/shared/fitting';
 import type { OutputLimit } from '#dialects/shared/output-limit';
+import { isQuick } from '#kit/json/foreign';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
@@ -43,7 +44,7 @@ import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { recalling, recorded, recordedWhole, type Recalling } from '../shared/recalled-thoughts.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
-import { jsonOf, streamed } from '../shared/read-answer.ts';
+import { jsonOf, parsed, streamed } from '../shared/read-answer.ts';
 import { addressOf, responsesAddress, type OpenAIBase } from './address.ts';
 import { embed, embedEndpoint, embedsAt, type EmbedQuirks } from './embed.ts';
 import { headersOf } from './headers.ts';
@@ -279,7 +280,7 @@ class ChatReply implements Reply {
 
   async whole(): Promise<Events> {
     const bytes = await whole(this.response, this.#deps.context);
-    const body = await jsonOf(bytes);
+    const body = isQuick(bytes) ? parsed(bytes) : await jsonOf(bytes);
     const { passthrough } = this.#request;
     const events =
       passthrough && !this.#call.stream ? passWhole(bytes, body, this.#endpoint.model, { passthrough, observe: this.#observe }) : this.#decoded(body);
