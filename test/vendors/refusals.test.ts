@@ -68,6 +68,14 @@ describe.each<[string, Wire, number, object]>([
     { error: { message: 'Your account x is suspended, please check your plan and billing details', type: 'exceeded_current_quota_error' } },
   ],
   [
+    'a limit of the account that is reached (OpenAI)',
+    'openai-chat',
+    400,
+    openai('Billing hard limit has been reached', { code: 'billing_hard_limit_reached' }),
+  ],
+  ['an account without billing (OpenAI)', 'openai-responses', 400, openai('Billing is not active on this organization', { code: 'billing_not_active' })],
+  ['a bad key by its code alone', 'openai-chat', 400, openai('Authentication Fails', { code: 'invalid_api_key' })],
+  [
     'a spent quota (OpenAI)',
     'openai-responses',
     429,
@@ -102,13 +110,27 @@ describe.each<[string, Wire, number, object]>([
     upstream.script(always(says(status, value)));
     const answer = await ask(face, stream, `alone-${wire}`);
     expect(answer.status).toBe(502);
-    expect(answer.raw).not.toMatch(/balance|your current quota|API key|location|permission(?!_)|sk-/i);
+    expect(answer.raw).not.toMatch(/balance|billing (?:hard|is)|your current quota|API key|Authentication Fails|location|permission(?!_)|sk-/i);
     expect(asked()).toEqual(bothKeys('first'));
   });
 });
 
+test('a picture that the account has no money for is asked of the other provider, and is 502 where there is none', async () => {
+  const refusal = openai('Billing hard limit has been reached', { code: 'billing_hard_limit_reached' });
+  const picture = '{"created":1,"data":[{"b64_json":"aGk="}]}';
+  const pictures: Behaviour = { name: 'a picture', answer: () => whole(200, picture, { 'content-type': 'application/json' }) };
+  const path = /images\/generations$/;
+  upstream.script(always(on({ path, key: 'other' }, pictures)), always(on({ path }, says(400, refusal))));
+  const answer = await server.ask('/v1/images/generations', { model: 'openai-chat', prompt: 'a cat' });
+  expect([answer.status, await answer.text()]).toEqual([200, picture]);
+  expect(new Set(upstream.requests.map(({ key }) => key))).toEqual(new Set(['one', 'two', 'other']));
+  expect((await server.ask('/v1/images/generations', { model: 'alone-openai-chat', prompt: 'a cat' })).status).toBe(502);
+});
+
 describe.each<[Wire, number, Parameters<typeof errorEvent>[0]]>([
   ['openai-chat', 1, { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' }],
+  ['openai-chat', 1, { status: 400, type: 'invalid_request_error', code: 'billing_hard_limit_reached', message: 'Billing hard limit has been reached' }],
+  ['openai-chat', 1, { status: 400, type: 'invalid_request_error', code: 'invalid_api_key', message: 'Authentication Fails' }],
   ['openai-responses', 1, { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' }],
   ['anthropic-messages', 1, { status: 400, message: 'Your credit balance is too low to access the Anthropic API.' }],
   ['gemini', 0, { status: 400, message: 'API key not valid. Please pass a valid API key.' }],

@@ -136,7 +136,7 @@ function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
   const meaning = meaningOf(status);
   if ((status === 403 && isModerated(refusal)) || (status === 424 && isConnector(refusal))) return 'mistake';
   if ((meaning === 'limited' || meaning === 'mistake') && isUnpaid(refusal)) return 'unpaid'; // another key may have quota left
-  if (meaning === 'mistake' && isAboutKey(message)) return 'credentials';
+  if (meaning === 'mistake' && (code === 'invalid_api_key' || isAboutKey(message))) return 'credentials';
   // Groq refuses a request that is too large for the tokens of a minute with 413: openclaw/openclaw#147644
   if (meaning === 'limited' || (meaning === 'too-large' && isRateLimit(refusal))) return exceedsLimit(message) ? 'larger' : 'limited';
   if (meaning === 'overloaded' || meaning === 'credentials' || meaning === 'unpaid') return meaning;
@@ -162,8 +162,10 @@ const isConnector = ({ type, code }: Pick<Refusal, 'type' | 'code'>) => type ===
 /** Is a 403 about the content of the prompt, and not about the credentials? */
 const isModerated = ({ isFlagged, code, type, message }: Refusal) => isFlagged || policyPattern.test(`${code} ${type}`) || isAboutPrompt(message);
 
-/** Moonshot says `exceeded_current_quota_error`. */
-const isUnpaid = ({ code, type, message }: Refusal) => /^(?:insufficient_quota|exceeded_current_quota_error)$/.test(code || type) || isAboutCredit(message);
+/** OpenAI says it with 400 where a limit of the account's own is reached, as for images; Moonshot says `exceeded_current_quota_error`. */
+const isUnpaid = ({ code, type, message }: Refusal) => unpaidPattern.test(code || type) || isAboutCredit(message);
+
+const unpaidPattern = /^(?:insufficient_quota|exceeded_current_quota_error|billing_hard_limit_reached|billing_not_active)$/;
 
 const isRateLimit = ({ code, type, message }: Refusal) => /rate_?limit/i.test(`${code} ${type}`) || isAboutRate(message);
 
