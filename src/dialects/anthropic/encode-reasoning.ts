@@ -82,12 +82,15 @@ function nearestOf(effort: string, efforts: readonly string[] | undefined): stri
   return efforts.findLast((one) => order.indexOf(one) < order.indexOf(effort)) ?? efforts[0]!;
 }
 
-/** The wire refuses thinking where a tool is forced, and budgets where the thoughts before the last tool calls are not sent back. */
-function obstacleTo(call: GenerateCall, { adaptive: isAdaptive, withoutThinking: never, withoutForcedTools }: Quirks): string | undefined {
+/** The wire refuses thinking where a tool is forced, and budgets where the last message of the assistant has to begin with thoughts that are not sent back. */
+function obstacleTo(call: GenerateCall, { adaptive: isAdaptive, withoutThinking: never, withoutForcedTools, withoutPrefill }: Quirks): string | undefined {
   if (never) return 'this model does not think.';
   if (isForced(call.toolChoice) && !(withoutForcedTools && isTranslated(call, dialect))) return 'the provider does not think where a tool must be called.';
   if (isAdaptive) return undefined;
-  return lacksThought(call) ? thoughtsMissing : undefined;
+  if (lacksThought(call)) return thoughtsMissing;
+  return !withoutPrefill && isBegunWithoutThought(call)
+    ? 'the provider does not think where it continues an answer that began without its thoughts.'
+    : undefined;
 }
 
 const thoughtsMissing = 'the thoughts before the last tool calls are not there.';
@@ -100,4 +103,10 @@ function lacksThought({ turns }: Pick<GenerateCall, 'turns'>, only?: (thought: T
   const last = turns.findLast((turn) => turn.role === 'model')?.parts ?? [];
   if (turns.at(-1)?.role === 'model' || !last.some((part) => part.type === 'tool-call') || last.some(isSignedThought)) return false;
   return !only || last.some((part) => part.type === 'thought' && only(part));
+}
+
+/** Does the conversation end with an answer that was begun, and without a thought that this wire has signed? */
+function isBegunWithoutThought({ turns }: Pick<GenerateCall, 'turns'>): boolean {
+  const begun = turns.slice(turns.findLastIndex(({ role }) => role !== 'model') + 1).flatMap(({ parts }) => parts);
+  return begun.some((part) => part.type === 'tool-call' || (part.type === 'text' && /\S/.test(part.text))) && !begun.some(isSignedThought);
 }

@@ -203,6 +203,19 @@ describe('a call of another wire', () => {
       }
     });
 
+    test('does without where it continues an answer that began without thoughts, unless the model is asked to go on', () => {
+      const begun = (...parts: Turn['parts']) => ({ turns: [turn('user', text('hi')), turn('model', ...parts)] });
+      const { body: sent, ignored } = thinks(begun(text('pre')));
+      expect(sent).toMatchObject({ messages: [hi, { role: 'assistant', content: 'pre' }] });
+      expect(sent).not.toHaveProperty('thinking');
+      expect(ignored).toEqual([expect.stringMatching(/^reasoning_effort: /)]);
+      const signed = { type: 'thought' as const, text: 'hm', extra: { 'anthropic-messages': { signature: 'abc' } } };
+      expect(thinks(begun(signed, text('pre'))).body).toHaveProperty('thinking');
+      expect(thinks(begun(text(''))).body).toHaveProperty('thinking');
+      expect(thinks(begun(text('pre')), undefined, true).body).toHaveProperty('thinking');
+      expect(encodeRequest(call({ reasoning: { effort: 'medium' }, ...begun(text('pre')) }), 'm', { withoutPrefill: true }).body).toHaveProperty('thinking');
+    });
+
     test('leaves out the temperature, and says so', () => {
       const { body: sent, ignored } = thinks({ sampling: { temperature: 0.2 } });
       expect(sent).not.toHaveProperty('temperature');
