@@ -5,7 +5,7 @@ import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#co
 import { isCount } from '../../shared/read-fields.ts';
 import type { Reader } from '../../shared/decoder.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
-import { newCalls, takeFunctionCall, takeHeld, takeToolCalls, type Calls } from './decode-calls.ts';
+import { newCalls, takeBlank, takeFunctionCall, takeHeld, takeToolCalls, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { mediaOfImage } from './media.ts';
 import { takeDetails } from './reasoning-details.ts';
@@ -226,7 +226,10 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
   const tools = candidate.calls.list.length > 0;
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
   // Only an answer that was cut short may have incomplete tool arguments.
-  if ((reason === 'stop' || reason === 'tool') && candidate.calls.list.some(({ unclosed }) => unclosed.isOpen)) throw malformed();
+  if (reason === 'stop' || reason === 'tool') {
+    if (candidate.calls.list.some(({ unclosed }) => unclosed.isOpen)) throw malformed();
+    takeBlank(index, candidate.calls, events);
+  }
   const citations = (candidate.carried['annotations'] ?? []).flatMap(citationOf);
   // Marked as this wire's own: its encoder writes the original annotations.
   if (citations.length > 0) events.push({ type: 'text', candidate: index, text: '', citations, extra: { [dialect]: {} } });

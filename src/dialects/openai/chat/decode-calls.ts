@@ -30,6 +30,8 @@ interface OpenCall {
   named: boolean;
   /** Arguments that arrived before the name. */
   held: string;
+  /** Are its arguments nothing but white space so far? */
+  isBlank: boolean;
   readonly unclosed: UnclosedJson;
 }
 
@@ -57,6 +59,11 @@ function takeToolCall(value: unknown, candidate: number, { calls, begun }: { rea
 /** The calls whose names nothing goes on with. @param but one that has just begun */
 export function takeHeld(candidate: number, calls: Calls, events: GenerateEvent[], but?: OpenCall): void {
   for (const call of calls.list) if (call !== but && !call.named && call.name !== '') events.push(firstEvent(call, candidate));
+}
+
+/** Arguments are JSON, also where a server that calls a function without parameters sent none. */
+export function takeBlank(candidate: number, calls: Calls, events: GenerateEvent[]): void {
+  for (const call of calls.list) if (call.isBlank && !call.custom) events.push(eventOf(call, candidate, '{}'));
 }
 
 /**
@@ -96,6 +103,7 @@ function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObjec
     name: '',
     named: false,
     held: '',
+    isBlank: true,
     unclosed: new UnclosedJson(),
   };
   calls.list.push(call);
@@ -110,6 +118,7 @@ export function takeFunctionCall(piece: Readonly<Record<string, unknown>>, candi
 /** The first event of a call has its whole name, so arguments that arrive before that are held. */
 function callEvents(call: OpenCall, name: string, json: string, candidate: number, calls: Calls): readonly GenerateEvent[] {
   if (!call.custom) call.unclosed.push(json);
+  call.isBlank &&= json.trim() === '';
   if (call.named) return json === '' ? [] : [eventOf(call, candidate, json)];
   call.name = nameWith(call.name, name);
   call.held += json;

@@ -78,7 +78,7 @@ export const areWholeCalls = (calls: unknown): boolean =>
     calls.every((call: unknown) => {
       if (!isObject(call) || textOf(call['id']) === '' || textOf(call['type']) === '') return false;
       const { name, text } = innerOf(call);
-      return name !== '' && typeof text === 'string';
+      return name !== '' && typeof text === 'string' && (isObject(call['custom']) || text.trim() !== '');
     }));
 
 function innerOf(call: Piece): { readonly name: string; readonly text: unknown } {

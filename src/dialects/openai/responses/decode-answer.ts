@@ -31,12 +31,22 @@ interface Open {
   readonly ended: Set<string>;
   /** The thought is reasoning content, and not a summary. */
   inContent: boolean;
+  /** Are the arguments of its call nothing but white space so far? */
+  isBlank: boolean;
   /** The arguments of a function. */
   readonly unclosed: UnclosedJson;
   done: boolean;
 }
 
-const newOpen = (): Open => ({ streamed: false, hasDeltas: false, ended: new Set(), inContent: false, unclosed: new UnclosedJson(), done: false });
+const newOpen = (): Open => ({
+  streamed: false,
+  hasDeltas: false,
+  ended: new Set(),
+  inContent: false,
+  isBlank: true,
+  unclosed: new UnclosedJson(),
+  done: false,
+});
 
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostItems = 10_000;
@@ -228,6 +238,7 @@ class ResponseReader implements ItemReader {
     if (text === '') return [];
     if (!one.call) throw malformed();
     one.streamed = true;
+    one.isBlank &&= text.trim() === '';
     if (!one.call.custom) one.unclosed.push(text);
     return [{ type: 'tool-call', candidate: 0, ...one.call, json: text }];
   }
@@ -245,7 +256,10 @@ class ResponseReader implements ItemReader {
       case 'custom_tool_call': {
         const first = this.#call(one, item);
         if (!one.call) throw malformed();
-        return [...first, ...(one.streamed ? [] : this.#json(one, textOfArguments(item['arguments']) || textOf(item['input'])))];
+        const all = one.streamed ? [] : this.#json(one, textOfArguments(item['arguments']) || textOf(item['input']));
+        // Arguments are JSON, also where a server that calls a function without parameters sent none.
+        const none = one.isBlank && !one.call.custom && item['status'] !== 'incomplete' ? this.#json(one, '{}') : [];
+        return [...first, ...all, ...none];
       }
       default: {
         const searched = searchIn(item);
