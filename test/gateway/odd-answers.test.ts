@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
-import { askFace, faces } from '../support/all-faces.ts';
+import { askFace, faces, type Face } from '../support/all-faces.ts';
 import { on, stream as pieces, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
@@ -206,7 +206,7 @@ test.each([
   ['no id', { ...rome, id: undefined }, rome.function.arguments],
   ['no type', { ...rome, type: undefined }, rome.function.arguments],
   ['arguments as an object', { ...rome, function: { name: 'weather', arguments: { city: 'Rome' } } }, rome.function.arguments],
-  ['no arguments', { ...rome, function: { name: 'weather' } }, ''],
+  ['no arguments', { ...rome, function: { name: 'weather' } }, '{}'],
 ])('a call of a whole chat completion that has %s is whole for a client of the same interface', async (_, one, json) => {
   const said = { role: 'assistant', content: null, tool_calls: [one] };
   upstream.script(whole({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: said, finish_reason: 'tool_calls' }] }));
@@ -235,6 +235,32 @@ describe.each(faces)('a client of %s', (face) => {
   test('reads a message of the Responses API whose content is a text', async () => {
     upstream.script(whole({ ...response, output: [{ type: 'message', role: 'assistant', content: 'Hi there' }] }));
     expect((await askFace(server, face, { model: 'responses', content: 'hello', stream: false })).text).toBe('Hi there');
+  });
+});
+
+describe('an answer that ends for its tools without a call ends as any other', () => {
+  const claude = { ...message, content: [{ type: 'text', text: 'Hi there' }] };
+  const chunks = [chunk({ role: 'assistant', content: 'Hi there' }), chunk({}, 'tool_calls')];
+  const [block] = claude.content;
+  const events = [
+    { type: 'message_start', message: { ...claude, content: [], stop_reason: null } },
+    { type: 'content_block_start', index: 0, content_block: block },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 1 } },
+    { type: 'message_stop' },
+  ];
+
+  test.each<[Face, string, boolean, Behaviour, string]>([
+    ['chat', 'messages', false, whole(claude), '"finish_reason":"stop"'],
+    ['chat', 'messages', true, framed(events), '"finish_reason":"stop"'],
+    ['gencompat', 'messages', false, whole(claude), '"finishReason":"STOP"'],
+    ['messages', 'chat', true, framed(chunks), '"stop_reason":"end_turn"'],
+  ])('(to a client of %s, from a provider of %s, streamed: %s)', async (face, model, stream, answer, end) => {
+    upstream.script(answer);
+    const { raw, text } = await askFace(server, face, { model, content: 'hello', stream });
+    expect(text).toBe('Hi there');
+    expect(raw).toContain(end);
+    expect(raw).not.toMatch(/"tool_calls"|"tool_use"/);
   });
 });
 

@@ -296,7 +296,13 @@ class MessageReader implements Reader {
     const note = Object.hasOwn(reasons, raw) ? {} : { '.stop_reason': raw };
     const carried = { ...rest(event, deltaMembers), ...rest(delta, stopMembers), ...note };
     const extra = isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
-    events.push({ type: 'finished', candidate: 0, reason: reason === 'stop' && this.#calls > 0 && raw === 'end_turn' ? 'tool' : reason, raw, ...extra });
+    events.push({ type: 'finished', candidate: 0, reason: this.#reasonOf(reason, raw), raw, ...extra });
+  }
+
+  /** Clients expect a call where an answer ends for its tools, and only there. */
+  #reasonOf(reason: FinishReason, raw: string): FinishReason {
+    if (reason === 'tool' && this.#calls === 0) return 'stop';
+    return reason === 'stop' && this.#calls > 0 && raw === 'end_turn' ? 'tool' : reason;
   }
 }
 

@@ -206,10 +206,10 @@ describe('what a stream says', () => {
     ['pause_turn', 'length'],
     ['max_tokens', 'length'],
     ['model_context_window_exceeded', 'length'],
-    ['tool_use', 'tool'],
+    ['tool_use', 'stop'],
     ['refusal', 'refused'],
     ['word_of_tomorrow', 'stop'],
-  ])('the stop reason %s is %s, and goes back as it came', (raw, reason) => {
+  ])('the stop reason %s of an answer without calls is %s, and goes back as it came', (raw, reason) => {
     const events = decodeResult({ model: 'm', content: [], stop_reason: raw, usage: { input_tokens: 1, output_tokens: 1 } }, 'm');
     expect(events.find((event) => event.type === 'finished')).toMatchObject({ reason, raw });
     expect(encodeResult(fold(events), { id })['stop_reason']).toBe(raw);

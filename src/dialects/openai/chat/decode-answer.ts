@@ -125,7 +125,7 @@ export function plainAnswer(answer: unknown, model: string): readonly GenerateEv
   return [
     { type: 'started', model: served, ignored: [] },
     { type: 'passed', tokens: 0, text: content },
-    { type: 'finished', candidate: 0, reason: reasons[raw]!, raw },
+    { type: 'finished', candidate: 0, reason: reasonOf(raw, false), raw },
     { type: 'usage', usage: counted },
   ];
 }
@@ -224,7 +224,7 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
   // Those that come behind everything else are worth something to the provider alone, beside the calls.
   if (candidate.thinksIn !== undefined || (candidate.details.length > 0 && candidate.calls.list.length > 0)) events.push(endedThought(candidate, index));
   const tools = candidate.calls.list.length > 0;
-  const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
+  const reason = reasonOf(raw, tools);
   // Only an answer that was cut short may have incomplete tool arguments.
   if (reason === 'stop' || reason === 'tool') {
     if (candidate.calls.list.some(({ unclosed }) => unclosed.isOpen)) throw malformed();
@@ -234,7 +234,13 @@ function finish(raw: string, choice: Choice, index: number, candidate: Candidate
   // Marked as this wire's own: its encoder writes the original annotations.
   if (citations.length > 0) events.push({ type: 'text', candidate: index, text: '', citations, extra: { [dialect]: {} } });
   const extra = isEmpty(candidate.carried) ? {} : { extra: { [dialect]: candidate.carried } };
-  events.push({ type: 'finished', candidate: index, reason: reason === 'stop' && tools ? 'tool' : reason, raw, ...extra });
+  events.push({ type: 'finished', candidate: index, reason, raw, ...extra });
+}
+
+/** Clients expect a call where an answer ends for its tools, and only there. */
+function reasonOf(raw: string, hasCalls: boolean): FinishReason {
+  const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
+  return reason === 'stop' || reason === 'tool' ? (hasCalls ? 'tool' : 'stop') : reason;
 }
 
 function takeMessage(message: Delta, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
