@@ -20,8 +20,8 @@ export interface Models extends KnownModels {
 /**
  * Resolves the model name of a call, or the names that the caller chose in its place.
  * @param models as the caller sees them
- * @throws Fault `not-found`, reason `model`, also for another model that the provider is to ask; `unsupported` for a task that no target of the model supports;
- * `invalid` for an unknown model among the chosen ones
+ * @throws Fault `not-found`, reason `model`, also for another model that the provider is to ask; `unsupported` for a task that no target of the model supports,
+ * and for one that needs a provider where there is none; `invalid` for an unknown model among the chosen ones
  */
 export function resolved(models: (caller: Caller) => Models, inner: Generate<ResolvedCall>): Generate<Call> {
   const stream = (call: Call, context: Context): AsyncIterable<Events> => {
@@ -91,7 +91,7 @@ function taskRoute(call: Task, models: Models, caller: Caller): { readonly route
   const model = fallsBack ? models.embedding : found;
   const targets = model?.targets.filter(({ target }) => call.able(target)) ?? [];
   if (!model && call.kind === 'embedding') throw unknownModel(call.model, models, 'embedding');
-  if (!model && caller.models !== undefined) throw unknownModel(call.model, models, call.of);
+  if (!model && (models.hasProviders || caller.models !== undefined)) throw unknownModel(call.model, models, call.of);
   if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
   const warnings = fallsBack ? [`model: ${shownName(call.model)} is not an embedding model here, so ${model.name} answers instead`] : [];
   return { route: narrowedTo(model, targets), warnings };

@@ -378,6 +378,19 @@ describe('refused', () => {
     });
   });
 
+  test('with 404 for a model that does not exist, and with 501 for one that cannot do it', async () => {
+    for (const [path, more] of [
+      ['/images/generations', { prompt: 'a' }],
+      ['/moderations', { input: 'a' }],
+      ['/audio/speech', { input: 'a', voice: 'alloy' }],
+    ] as const) {
+      const unknown = await server.ask(root + path, { model: 'nobody', ...more });
+      expect([unknown.status, await unknown.json()]).toMatchObject([404, { error: { param: 'model', code: 'model_not_found' } }]);
+      const unable = await server.ask(root + path, { model: 'built-in', ...more });
+      expect([unable.status, await unable.json()]).toMatchObject([501, { error: { param: 'model', code: 'unsupported' } }]);
+    }
+  });
+
   test('with 404 for a key that may use other models alone, whether there is such a model or not', async () => {
     const made = await offline.ask('/server/mine/keys', { name: 'narrow', models: ['built-in'] });
     const { key } = (await made.json()) as { key: string };
