@@ -1,15 +1,15 @@
 import type { GenerateCall } from './call.ts';
-import { own, type Extra } from './json.ts';
+import { own, type Extra, type Json } from './json.ts';
 import { gatewayOwn } from './thoughts.ts';
 
 /**
  * The extra fields of other dialects, which a target of this dialect ignores. A field that a sister dialect has under the same name is carried for both. The
  * extra fields of thoughts are not listed: they matter only if the thought itself can be sent back. A name that begins with a dot is a dialect's private note
- * and not a client field.
+ * and not a client field. A field of the request with its default value asks for nothing that would be lost.
  */
 export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: string): readonly string[] {
   const names = new Set<string>();
-  noteDropped(extra, dialect, names);
+  noteDropped(extra, dialect, names, isDefault);
   for (const turn of turns) {
     noteDropped(turn.extra, dialect, names);
     for (const part of turn.parts) {
@@ -21,11 +21,22 @@ export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: str
   return [...names];
 }
 
-function noteDropped(extra: Extra | undefined, dialect: string, names: Set<string>): void {
+/** The defaults of request fields, as JSON: some clients send them always. https://platform.openai.com/docs/api-reference/chat/create */
+const defaults: Readonly<Record<string, readonly string[]>> = {
+  store: ['false'],
+  service_tier: ['"auto"', '"default"'],
+  modalities: ['["text"]'],
+  verbosity: ['"medium"'],
+  metadata: ['{}'],
+};
+
+const isDefault = (name: string, value: Json | undefined): boolean => Object.hasOwn(defaults, name) && defaults[name]!.includes(JSON.stringify(value));
+
+function noteDropped(extra: Extra | undefined, dialect: string, names: Set<string>, isNothing?: typeof isDefault): void {
   if (extra === undefined) return;
   const understood = own(extra, dialect);
   for (const other in extra) {
     if (other === dialect || other === gatewayOwn) continue;
-    for (const name in extra[other]) if (!name.startsWith('.') && !(name in understood)) names.add(name);
+    for (const name in extra[other]) if (!name.startsWith('.') && !(name in understood) && !isNothing?.(name, extra[other][name])) names.add(name);
   }
 }

@@ -248,6 +248,16 @@ describe('a chat completion by a provider of the Messages API', () => {
     expect([answer.status, here.upstream.requests.length]).toEqual([400, 0]);
   });
 
+  test.each([{ store: false }, { service_tier: 'auto' }, { service_tier: 'default' }, { modalities: ['text'] }, { verbosity: 'medium' }, { metadata: {} }])(
+    'loses nothing with the default %j, so that it is accepted where it is strict, and no warning is given',
+    async (more) => {
+      here.upstream.script(ok());
+      const body = { model: 'claude-x', messages: [{ role: 'user', content: 'x' }], ...more };
+      const answer = await here.server.ask(chat, body, { headers: { 'x-dragoman-strict': 'true' } });
+      expect([answer.status, answer.headers.get('x-dragoman-warnings') ?? '']).toEqual([200, expect.not.stringContaining(Object.keys(more)[0]!)]);
+    },
+  );
+
   test.each([
     ['end_turn', 'stop'],
     ['stop_sequence', 'stop'],

@@ -32,7 +32,7 @@ const withLogprobs = 'message.output_text.logprobs';
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: OutputLimit = {}): EncodedRequest {
   const call = ownFilesOf(asked, dialect, quirks);
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
-  const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isStoring(name, call) && !isUserField(name, call));
+  const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isUserField(name, call));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
@@ -77,9 +77,6 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
 /** Clients of other wires are shown what was found. */
 const sourcesOf = (call: GenerateCall, { sources }: Quirks): readonly string[] =>
   sources && isTranslated(call, dialect) && call.tools.some(isWebSearch) ? ['web_search_call.action.sources'] : [];
-
-/** Nothing is stored at the provider, as `store: false` asks. */
-const isStoring = (name: string, { extra }: GenerateCall): boolean => name === 'store' && own(extra, 'openai-chat')['store'] === false;
 
 /** Separates the `instructions` of the request from the turns. */
 function instructionsOf(turns: readonly Turn[]): { readonly instructions?: string; readonly turns: readonly Turn[] } {
