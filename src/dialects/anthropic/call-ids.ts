@@ -1,4 +1,4 @@
-import type { Part, Turn } from '#core/conversation';
+import type { Part, ToolResultPart, Turn } from '#core/conversation';
 
 /** The wire allows letters, digits, `_` and `-` in an id. */
 export const idOf = (id: string): string => id.replaceAll(/[^\w-]/g, '_') || '_';
@@ -47,3 +47,28 @@ interface Calls {
   readonly ids: string[];
   answered: number;
 }
+
+/**
+ * The turns with one result for each call, where the first one was: Claude says `each tool_use must have a single result`, and other wires accept several.
+ * @param turns with an id of its own for each call
+ * @returns the same turns where no call has several
+ */
+export function withSingleResults(turns: readonly Turn[]): readonly Turn[] {
+  const results = Map.groupBy(
+    turns.flatMap(({ parts }) => parts.filter((part) => part.type === 'tool-result')),
+    ({ id }) => idOf(id),
+  );
+  if (results.values().every(({ length }) => length === 1)) return turns;
+  const single = (part: Part): readonly Part[] => {
+    if (part.type !== 'tool-result') return [part];
+    const all = results.get(idOf(part.id))!;
+    return all[0] === part ? [joined(all)] : [];
+  };
+  return turns.map((turn) => ({ ...turn, parts: turn.parts.flatMap(single) }));
+}
+
+/** The results as one, with the parts of all; it has failed if one of them has. */
+const joined = (results: readonly ToolResultPart[]): ToolResultPart =>
+  results.length === 1
+    ? results[0]!
+    : { ...results[0]!, parts: results.flatMap(({ parts }) => parts), ...(results.some(({ failed }) => failed) ? { failed: true } : {}) };

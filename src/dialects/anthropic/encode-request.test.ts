@@ -99,6 +99,33 @@ describe('a call of another wire', () => {
     ]);
   });
 
+  test('with several results of one call has them as one', () => {
+    const use = (id: string) => ({ type: 'tool-call' as const, id, name: 'look', json: '{}' });
+    const found = (id: string, what: string, failed?: true) => ({ type: 'tool-result' as const, id, parts: [text(what)], ...(failed ? { failed } : {}) });
+    const turns = [
+      turn('user', text('hi')),
+      turn('model', use('a'), use('b')),
+      turn('user', found('a', 'one')),
+      turn('user', found('b', 'two'), found('a', 'three', true)),
+      turn('model', text('yes')),
+      turn('user', found('b', 'late'), text('go on')),
+    ];
+    const { body: sent, ignored } = encodeRequest(call({ turns }), 'm');
+    const texts = (...all: readonly string[]) => all.map((one) => ({ type: 'text', text: one }));
+    expect((sent['messages'] as JsonObject[]).slice(2)).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'a', content: texts('one', 'three'), is_error: true },
+          { type: 'tool_result', tool_use_id: 'b', content: texts('two', 'late') },
+        ],
+      },
+      { role: 'assistant', content: 'yes' },
+      { role: 'user', content: 'go on' },
+    ]);
+    expect(ignored).toEqual([]);
+  });
+
   test.each(['not json', '[1]', '"x"'])('with the arguments %s keeps them as text', (json) => {
     const { body: sent, ignored } = encodeRequest(
       call({ turns: [turn('model', { type: 'tool-call', id: 'a', name: 'b', json }), turn('user', { type: 'tool-result', id: 'a', parts: [] })] }),

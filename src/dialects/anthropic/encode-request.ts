@@ -14,7 +14,7 @@ import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
 import { jsonInstruction } from '../shared/json-instruction.ts';
 import { isForced, possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
-import { withUniqueIds } from './call-ids.ts';
+import { withSingleResults, withUniqueIds } from './call-ids.ts';
 import { encodeConversation } from './encode-conversation.ts';
 import { cacheBreakpoint, type Notes } from './encode-messages.ts';
 import { withFewBreakpoints } from './cache-breakpoints.ts';
@@ -53,7 +53,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
   const { system, messages } = encodeConversation(
-    { ...quirks, turns: translated ? withAllResults(withUniqueIds(withOwnIds(withWholeAnswers(call))), ignored) : call.turns, instructions },
+    { ...quirks, turns: translated ? withAllResults(withSingleResults(withUniqueIds(withOwnIds(withWholeAnswers(call)))), ignored) : call.turns, instructions },
     notes,
   );
   const limit = call.sampling.maxTokens;
