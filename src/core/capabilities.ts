@@ -1,4 +1,5 @@
 import type { GenerateCall } from './call.ts';
+import type { Turn } from './conversation.ts';
 import { isEmpty } from './json.ts';
 
 /** The outcome of a field at a target: carried as it was meant, translated (in other words or within bounds, as the note says), or ignored. */
@@ -72,7 +73,7 @@ export const isSent = (name: Field, call: GenerateCall): boolean => (sentIn[name
 const none: string[] = [];
 const fieldNames = Object.keys(usedIn) as Field[];
 
-/** The fields that a call uses and a target ignores, as `field: reason`. */
+/** The fields that a call uses and a target ignores, as `field: reason`, and searches that it cannot be told of. */
 export function ignoredIn(call: GenerateCall, { fields }: FieldSupport): readonly string[] {
   let all: string[] = none;
   for (const name of fieldNames) {
@@ -80,8 +81,11 @@ export function ignoredIn(call: GenerateCall, { fields }: FieldSupport): readonl
     if (all === none) all = [];
     all.push(warning(name, fields[name]));
   }
-  return all;
+  return call.turns.some(hasLostSearch) ? [...all, lostSearch] : all;
 }
+
+const lostSearch = 'web_search_call: what a provider found in an earlier search is not sent to the model again.';
+const hasLostSearch = ({ parts }: Turn): boolean => parts.some((part) => part.type === 'search' && part.isLost);
 
 /** The warning for a field whose note applies, as `field: reason`. */
 export const noteOn = (name: Field, { fields }: FieldSupport): string => warning(name, fields[name]);

@@ -91,6 +91,8 @@ export interface SearchPart {
   readonly query: string;
   readonly state: 'searching' | 'completed' | 'failed';
   readonly sources: readonly { readonly url: string; readonly title: string }[];
+  /** A client sent back the search of a provider, without what only that provider reads of it. */
+  readonly isLost?: true;
 }
 
 /** A kind of content that only its own dialect knows: carried, not understood. */

@@ -113,6 +113,15 @@ test.each([false, true])('of Claude are shown to clients of other APIs too, and 
   expect(responses.raw).toMatch(/"type":"web_search_call","status":"completed","action":\{"type":"search","query":"weather"/);
   const gencompat = await ask('gencompat', { tools: [{ googleSearch: {} }] });
   expect(gencompat.raw).toContain('"webSearchQueries":["weather"]');
+  if (!stream) {
+    const { output } = JSON.parse(responses.raw) as { readonly output: readonly object[] };
+    for (const model of ['messages', 'responses', 'chat', 'gemini']) {
+      const input = [{ role: 'user', content: 'weather?' }, ...output, { role: 'user', content: 'and tomorrow?' }];
+      const next = await server.ask('/v1/responses', { model, input });
+      expect([next.status, next.headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('web_search_call: ')]);
+      expect(JSON.stringify(upstream.requests.at(-1)!.json)).not.toContain('web_search');
+    }
+  }
   const own = await ask('messages', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] });
   expect(own.raw).toContain('"id":"srvtoolu_1"');
   expect(own.raw).toContain('"encrypted_content":"c"');

@@ -3,7 +3,7 @@ import { Fault, invalid } from '#core/fault';
 import { allMembers, rest, type Extra, type JsonObject } from '#core/json';
 import { bounded } from '../../shared/read-fields.ts';
 import { itemNote } from '../../shared/lone-items.ts';
-import { itemPlace } from './encode-items.ts';
+import { isProviderSearch, itemPlace } from './encode-items.ts';
 import { mediaOf } from './media.ts';
 import { partOfItem } from './server-steps.ts';
 import { thoughtOf } from './thoughts.ts';
@@ -112,10 +112,11 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
 
 const isSearch = ({ type }: { readonly type: string }) => type === 'web_search_call';
 
-/** A search that the gateway ran, by its id: no provider knows it. */
+/** A search whose item the gateway made, by its id: no provider knows it. */
 function searchOf(item: object): SearchPart | undefined {
   const { id } = item as { readonly id?: unknown };
-  return typeof id === 'string' && itemPlace(id) ? { type: 'search', id, query: '', state: 'completed', sources: [] } : undefined;
+  if (typeof id !== 'string' || !itemPlace(id)) return undefined;
+  return { type: 'search', id, query: '', state: 'completed', sources: [], ...(isProviderSearch(id) ? { isLost: true } : {}) };
 }
 
 /** Is the item from the client, and not from the model? */

@@ -11,6 +11,7 @@ export const prefixes = {
   custom_tool_call: 'ctc',
   image_generation_call: 'ig',
   web_search_call: 'ws',
+  provider_search: 'wsp', // an item of the same type, whose results only its provider could take back
   mcp_list_tools: 'mcpl',
   mcp_call: 'mcp',
   mcp_approval_request: 'mcpr',
@@ -36,6 +37,9 @@ export function itemPlace(id: string): { readonly response: string; readonly fro
   const [, key, input, index] = /^[a-z]{2,4}_([0-9A-Za-z]{22})_(i?)(\d{1,5})(?:_[\w-]{16})?$/.exec(id) ?? [];
   return key === undefined ? undefined : { response: `resp_${key}`, from: input === 'i' ? 'input' : 'output', index: Number(index) };
 }
+
+/** Is it the id of the search of a provider of another wire? */
+export const isProviderSearch = (id: string): boolean => id.startsWith(`${prefixes.provider_search}_`);
 
 /** The id of an input item. Ids sent by clients are replaced: they could be those of someone else's items. */
 export const inputItemId = (id: string, index: number): string => `msg_${keyOf(id)}_i${index}`;

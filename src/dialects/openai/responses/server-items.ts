@@ -44,7 +44,7 @@ export class ServerItems {
   #part(part: PartEvent['part']): string {
     if (part.type === 'search') return this.#search(part);
     if (part.type === 'foreign' && part.step) return this.#step(part.step);
-    if (part.type === 'foreign' && part.dialect !== dialect) return part.search ? this.#search({ type: 'search', ...part.search }) : '';
+    if (part.type === 'foreign' && part.dialect !== dialect) return part.search ? this.#search({ type: 'search', ...part.search }, 'provider_search') : '';
     const item: JsonObject | undefined =
       part.type === 'foreign'
         ? part.value
@@ -113,13 +113,13 @@ export class ServerItems {
     return begun + this.#items.emit(`response.mcp_call.${state}`, `"item_id":"${id}","output_index":${index}`) + this.#items.done(index, stepItem(id, step));
   }
 
-  #search(part: SearchPart): string {
+  #search(part: SearchPart, kind: 'web_search_call' | 'provider_search' = 'web_search_call'): string {
     let frames = '';
     let open = this.#searches.get(part.id);
     const stateFrame = (state: string) => this.#items.emit(`response.web_search_call.${state}`, `"output_index":${open!.index},"item_id":"${open!.id}"`);
     if (!open) {
       frames = this.#deps.close();
-      open = { id: this.#items.nextId('web_search_call'), index: this.#items.next };
+      open = { id: this.#items.nextId(kind), index: this.#items.next };
       this.#searches.set(part.id, open);
       frames += this.#items.add(searchItem(open.id, part, 'in_progress')) + stateFrame('in_progress') + stateFrame('searching');
     }
