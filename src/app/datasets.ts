@@ -85,7 +85,7 @@ export function openKnownDatasets(deps: DatasetsDeps): KnownDatasets {
   const removal = openRemoval({ store, jobs, datasets });
   const [fileBytes, folders] = [() => settings().limits.fileBytes, () => settings().sources.folders];
   const { embed, affords } = search;
-  const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes, affords, room });
+  const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes, affords, removal, room });
   const index = openPassageIndex(store, search.tables);
   const cache = openEmbeddingCache(store);
   const secondIndex = openSecondIndex({ store, jobs });

@@ -10,12 +10,13 @@ import { systemClock as clock } from '#kit/async/clock';
 import { sealer } from '#kit/crypto/sealing';
 import { folderBlobs, type Blobs } from '#store/blobs';
 import { grantTo } from '#store/grants';
-import { jobs } from '#store/jobs';
+import { jobs, type Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import { openUploads, type UploadFolder } from '#store/uploads';
 import { onBothDatabases } from '../../../test/support/databases.ts';
 import { workOnIngestion, type IngestingDeps } from './ingesting.ts';
 import { openIngestion, type Incoming } from './ingestion.ts';
+import { openRemoval } from './removal.ts';
 import { chunked, openEmbeddingCache, openPassageIndex } from './search/index.ts';
 import { openSources } from './sources/store.ts';
 import { openDatasets } from './store.ts';
@@ -84,8 +85,13 @@ onBothDatabases('ingestion', ({ shared }) => {
     return stop;
   }
 
+  function ingestionBy(its: Jobs) {
+    const removal = openRemoval({ store: store(), jobs: its, datasets: openDatasets(store()) });
+    return openIngestion({ store: store(), jobs: its, clock, blobs, fileBytes: () => 1e7, affords: async () => {}, removal });
+  }
+
   async function put(content: string, source: Incoming['source'] = { form: 'file' }) {
-    const ingestion = openIngestion({ store: store(), jobs: jobs({ store: store(), clock }), clock, blobs, fileBytes: () => 1e7, affords: async () => {} });
+    const ingestion = ingestionBy(jobs({ store: store(), clock }));
     const dataset = await openDatasets(store()).add(caller.userId, { name: `dataset ${++made}`, classification: 'Unclassified', isTabular: false, model: 'm' });
     return { ingestion, dataset, ...(await ingestion.begin(caller, dataset, { filename: 'a.md', content: Buffer.from(content), source })) };
   }
@@ -156,7 +162,7 @@ onBothDatabases('ingestion', ({ shared }) => {
 
   test('goes on for those alone who may still change the dataset, and read what they copy', { timeout: 120_000 }, async () => {
     const mine = jobs({ store: store(), clock });
-    const ingestion = openIngestion({ store: store(), jobs: mine, clock, blobs, fileBytes: () => 1e7, affords: async () => {} });
+    const ingestion = ingestionBy(mine);
     const { rows } = await sql<{ id: number }>`insert into users (email, plan) values ('b@example.org', 'p') returning id`.execute(store().db);
     const bob: Caller = { ...caller, userId: rows[0]!.id, email: 'b@example.org' };
     const { dataset, fileId, jobId } = await put('What is shared for a while.');

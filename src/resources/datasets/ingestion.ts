@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Caller, Labels } from '#core/context';
 import { Fault, statuses, type FaultCode } from '#core/fault';
 import { isObject, textOf, type JsonObject } from '#core/json';
@@ -8,6 +9,7 @@ import type { Access, Store } from '#store/open';
 import { jobOwner } from '../owner.ts';
 import { assignJob, expectFile, type Stage } from './files.ts';
 import { faultOfFile } from './names.ts';
+import type { Removal } from './removal.ts';
 import type { AffordTraining } from './search/types.ts';
 import type { Dataset } from './store.ts';
 
@@ -55,6 +57,7 @@ export interface IngestionDeps {
   readonly blobs: Blobs;
   readonly fileBytes: () => number;
   readonly affords: AffordTraining;
+  readonly removal: Pick<Removal, 'fileWithin'>;
   /** May the caller keep this original too? In the transaction that writes its row; absent: always. @throws Fault `too-large` */
   readonly room?: (inside: Access, caller: Caller, file: { readonly blob: string; readonly bytes: number }) => Promise<void>;
 }
@@ -89,6 +92,8 @@ export interface Ingestion {
   ended(jobId: string, signal?: AbortSignal): Promise<Job>;
   /** The same for at most this many seconds. @returns false where it goes on */
   endedWithin(seconds: number, jobId: string, signal: AbortSignal): Promise<boolean>;
+  /** Undoes what was begun, where its job failed and whoever began it is told so: nothing of it takes room, and what the file was before counts on. */
+  takeBack(begun: Begun): Promise<void>;
 }
 
 export interface KeptFile {
@@ -109,7 +114,7 @@ const tries = 5;
 const shortestWait = 20;
 const longestWait = 300;
 
-export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, room }: IngestionDeps): Ingestion {
+export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, removal, room }: IngestionDeps): Ingestion {
   async function queueOne(
     inside: Access,
     caller: Caller,
@@ -191,6 +196,14 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       queueOne(inside, caller, dataset, { filename, bytes, source: { form: 'file', blob }, sourceId }),
     ended: async (jobId, signal) => (await ended(jobId, Infinity, signal))!,
     endedWithin: async (seconds, jobId, signal) => (await ended(jobId, clock.monotonic() + seconds * 1000, signal)) !== undefined,
+    takeBack: ({ fileId, jobId }) =>
+      store.transaction(async (inside) => {
+        const { rows } = await sql<{ isEmpty: boolean }>`
+          update dataset_files set next_blob = null, next_bytes = null, job_id = null
+          where id = ${fileId} and job_id = ${jobId} and deleted_at is null and exists (select from job where id = ${jobId} and state in ('failed', 'cancelled'))
+          returning generation = 0 and not narrowed as "isEmpty"`.execute(inside.db);
+        if (rows[0]?.isEmpty) await removal.fileWithin(inside, fileId); // one with grants stays: the next of this name is for those alone
+      }),
   };
 }
 

@@ -9,7 +9,7 @@ import { nullable, optionalOrNull } from '#http/schemas';
 import type { Job } from '#store/jobs';
 import type { Store } from '#store/open';
 import type { AffordTraining, EmbeddingCache, EmbedText, PassageIndex } from './search/types.ts';
-import { payloadOf, progressOf, type Ingestion } from './ingestion.ts';
+import { payloadOf, progressOf, type Begun, type Ingestion } from './ingestion.ts';
 import { jobOf } from './job-routes.ts';
 import { namesNothing } from '../dataset-names.ts';
 import { faultOfFile, filenameOf } from './names.ts';
@@ -69,6 +69,16 @@ async function wanted(
   return datasets.named(caller, name, 'edit', field);
 }
 
+/** Waits for the end of what was begun, as long as a request may take; what fails by then leaves nothing behind. @returns false where it goes on. @throws Fault as it failed */
+async function ended({ ingestion, requestSeconds }: Pick<TrainingDeps, 'ingestion' | 'requestSeconds'>, begun: Begun, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await ingestion.endedWithin(requestSeconds(), begun.jobId, signal);
+  } catch (error) {
+    await ingestion.takeBack(begun);
+    throw error;
+  }
+}
+
 function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
   return nounRoute('POST', '/server/train', {
     ...common,
@@ -116,7 +126,7 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       const filename = `${nameFrom(title) || 'content'}-${hashOf(bytes)}.txt`;
       const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'text', title }, labels: choices });
       if (bytes.length >= largeBytes) return accepted(filename, begun.jobId);
-      if (!(await deps.ingestion.endedWithin(deps.requestSeconds(), begun.jobId, signal))) return accepted(filename, begun.jobId);
+      if (!(await ended(deps, begun, signal))) return accepted(filename, begun.jobId);
       const [vectors, tokens] = [await trained.vectors(into, begun.fileId), await deps.countTokens(content, caller, signal)];
       return { response: learned(tokens), embedding: vectors.length > 0 ? meanOf(vectors) : await vectorBy(into.model).catch(withoutModel) };
     },
@@ -141,7 +151,7 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
         const filename = filenameOf(file.filename, 'its name');
         const begun = await deps.ingestion.begin(caller, into, { filename, content: file.content, source: { form: 'file' }, labels });
         if (input.async === true || file.size >= largeBytes) return accepted(filename, begun.jobId);
-        if (!(await deps.ingestion.endedWithin(deps.requestSeconds(), begun.jobId, signal))) return accepted(filename, begun.jobId);
+        if (!(await ended(deps, begun, signal))) return accepted(filename, begun.jobId);
         if (!(await trained.fit(into, begun.fileId))) return withoutVectors(filename, begun.jobId);
         return { response: 'Successfully imported', embedding: (await trained.vectors(into, begun.fileId)).map((one) => Array.from(one)) };
       } catch (error) {
@@ -177,7 +187,7 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       const filename = input.filename ? filenameOf(input.filename, 'filename') : `${nameFrom(title) || 'array'}-${hashOf(bytes)}.json`;
       const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'array', title }, labels });
       if (bytes.length >= largeBytes) return accepted(filename, begun.jobId);
-      if (!(await deps.ingestion.endedWithin(deps.requestSeconds(), begun.jobId, signal))) return accepted(filename, begun.jobId);
+      if (!(await ended(deps, begun, signal))) return accepted(filename, begun.jobId);
       if (!(await trained.fit(into, begun.fileId))) return withoutVectors(filename, begun.jobId);
       return { response: 'Successfully imported', embedding: await trained.vectorsOfEach(into, begun.fileId, data) };
     },

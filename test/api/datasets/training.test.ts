@@ -216,6 +216,40 @@ onBothDatabases('training', (database) => {
     },
   );
 
+  test('what is refused at once leaves no file and takes no room, and what the file was before stays', { timeout: long }, async () => {
+    const { all, ada } = await twoPeople(await place(), { convert: readText });
+    const { url } = all.server;
+    const dataset = await newDataset(ada, 'refused');
+    const path = `/server/mine/datasets/${await idOf(ada, dataset)}/files`;
+    const array = (text: string) => ada.ask('POST', '/server/train-with-array', { data: [text], dataset, filename: 'rules.json' });
+    expect((await array('Books.')).status).toBe(200);
+    const before = items(await ada.ask('GET', path));
+    const failed = items(await upload(url, ada, path, 'broken.txt', hours))[0]!; // in the background: it may be tried again
+    await expect.poll(async () => (await ada.ask('GET', `${path}/${failed['id'] as number}`)).body['state'], { timeout: 30_000 }).toBe('failed');
+    const used = async () => {
+      const { balances } = (await ada.ask('GET', '/server/mine')).body as { balances: { limit: string; used: number }[] };
+      return balances.find(({ limit }) => limit === 'storageBytes')?.used;
+    };
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTrainTokens: 15, storageBytes: 1000 });
+    const room = await used();
+    expect(room).toBe(hours.length + '["Books."]'.length);
+    for (const n of [1, 2, 3])
+      expect((await ada.ask('POST', '/server/train', { content: `${hours} Number ${n}.`, context: 'Hours', force_dataset: dataset })).status).toBe(429);
+    expect((await array(`${hours} Or other rules.`)).status).toBe(429);
+    expect((await upload(url, ada, '/server/train-with-file', 'hours.txt', hours, { dataset })).status).toBe(429);
+    expect((await upload(url, ada, '/server/train-with-file', 'broken.pdf', 'x', { dataset })).status).toBe(422);
+    expect(await used()).toBe(room);
+    const [rules, ...others] = items(await ada.ask('GET', path));
+    expect(rules).toEqual({ ...before[0], jobId: null });
+    expect(others).toMatchObject([{ filename: 'broken.txt', state: 'failed', jobId: failed['jobId'] }]);
+    expect(items(await ada.ask('GET', `${path}/${rules!['id'] as number}/passages`)).map(({ text }) => text)).toEqual(['Books.']);
+    const refused = items(await ada.ask('GET', '/server/mine/jobs?state=failed')).find(({ filename }) => filename === 'rules.json');
+    expect((await ada.ask('POST', `/server/mine/jobs/${refused!['id'] as string}/retry`)).status).toBe(409);
+    expect((await ada.ask('POST', `/server/mine/jobs/${failed['jobId'] as string}/retry`)).status).toBe(200);
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTrainTokens: null });
+    expect((await ada.ask('POST', '/server/train', { content: `${hours} Number 1.`, context: 'Hours', force_dataset: dataset })).status).toBe(200);
+  });
+
   test(proves('server.copy-files-dataset', 'files are copied without being paid again; each copy lives by itself'), { timeout: long }, async () => {
     const { ada, bob } = await twoPeopleOf(together());
     const [from, to, theirs] = [await newDataset(ada, 'from here'), await newDataset(ada, 'to there'), await newDataset(bob, 'of bob')];
