@@ -174,13 +174,13 @@ onBothDatabases('ingestion', ({ shared }) => {
 
     const source = { id: fileId, filename: 'a.md', bytes: 27, blob: null };
     await grantTo(store(), 'dataset', dataset.id, bob.userId, 'read');
-    const copy = await ingestion.copy(bob, await of('of bob'), source);
-    await mine.cancel(copy.jobId);
+    const [copy] = await ingestion.copyAll(bob, await of('of bob'), [source]);
+    await mine.cancel(copy!.jobId);
     await revoke();
-    expect(await mine.retry(copy.jobId)).toBe(true);
+    expect(await mine.retry(copy!.jobId)).toBe(true);
     const stopCopies = worker(async () => {}, { callerOf: async () => bob });
-    await expect(ingestion.ended(copy.jobId)).rejects.toMatchObject({ code: 'not-found' });
-    expect(await found(store(), copy.fileId)).toEqual([]);
+    await expect(ingestion.ended(copy!.jobId)).rejects.toMatchObject({ code: 'not-found' });
+    expect(await found(store(), copy!.fileId)).toEqual([]);
     await stopCopies();
 
     await grantTo(store(), 'dataset', dataset.id, bob.userId, 'edit');

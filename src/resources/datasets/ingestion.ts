@@ -80,12 +80,8 @@ export interface Ingestion {
   begin(caller: Caller, dataset: Dataset, incoming: Incoming): Promise<Begun>;
   /** The same for several files: all of them, or none. @throws the same, naming the file */
   beginAll(caller: Caller, dataset: Dataset, incoming: readonly Incoming[]): Promise<readonly Begun[]>;
-  /** The same for a file of another dataset: nothing is read and embedded again. */
-  copy(
-    caller: Caller,
-    dataset: Dataset,
-    from: { readonly id: number; readonly filename: string; readonly bytes: number; readonly blob: string | null },
-  ): Promise<Begun>;
+  /** The same for files of other datasets: nothing is read and embedded again. */
+  copyAll(caller: Caller, dataset: Dataset, from: readonly CopiedFile[]): Promise<readonly Begun[]>;
   /** The same for a content that is kept already and comes from a source, in a transaction. @returns also the job that is to be cancelled behind it */
   beginWithin(inside: Access, caller: Caller, dataset: Dataset, from: KeptFile): Promise<Begun & { readonly formerJob: string | null }>;
   /** Waits for the end of a job. @throws Fault as it failed */
@@ -94,6 +90,14 @@ export interface Ingestion {
   endedWithin(seconds: number, jobId: string, signal: AbortSignal): Promise<boolean>;
   /** Undoes what was begun, where its job failed and whoever began it is told so: nothing of it takes room, and what the file was before counts on. */
   takeBack(begun: Begun): Promise<void>;
+}
+
+/** A file as it is copied: its id, and the name of the copy. */
+export interface CopiedFile {
+  readonly id: number;
+  readonly filename: string;
+  readonly bytes: number;
+  readonly blob: string | null;
 }
 
 export interface KeptFile {
@@ -190,8 +194,13 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
         );
       return queue(caller, dataset, files, faultOfFile);
     },
-    copy: async (caller, dataset, { id: fileId, filename, bytes, blob }) =>
-      (await queue(caller, dataset, [{ filename, bytes, source: { form: 'copy', fileId, blob } }]))[0]!,
+    copyAll: (caller, dataset, from) =>
+      queue(
+        caller,
+        dataset,
+        from.map(({ id: fileId, filename, bytes, blob }) => ({ filename, bytes, source: { form: 'copy', fileId, blob } })),
+        faultOfFile,
+      ),
     beginWithin: (inside, caller, dataset, { filename, blob, bytes, sourceId }) =>
       queueOne(inside, caller, dataset, { filename, bytes, source: { form: 'file', blob }, sourceId }),
     ended: async (jobId, signal) => (await ended(jobId, Infinity, signal))!,

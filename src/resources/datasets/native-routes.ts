@@ -7,7 +7,7 @@ import type { Sharing } from '../sharing.ts';
 import { classificationOf, shortName } from './names.ts';
 import type { Dataset, Datasets } from './store.ts';
 import type { Files } from './files.ts';
-import type { Ingestion } from './ingestion.ts';
+import type { Begun, CopiedFile, Ingestion } from './ingestion.ts';
 import type { Removal } from './removal.ts';
 
 export interface NativeDatasetDeps {
@@ -15,7 +15,7 @@ export interface NativeDatasetDeps {
   readonly files: Files;
   readonly sharing: Sharing;
   readonly removal: Removal;
-  readonly ingestion: Pick<Ingestion, 'copy' | 'ended'>;
+  readonly ingestion: Pick<Ingestion, 'copyAll' | 'ended' | 'takeBack'>;
   readonly defaultModel: () => string;
 }
 
@@ -175,6 +175,17 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
     const { blob } = await files.original(caller, source.id, id);
     return { file: { id, filename: asked.filename, bytes, blob }, from: source.fullName };
   };
+  /** @throws Fault as the first that failed: those leave nothing behind */
+  const allEnded = async (begun: readonly Begun[], signal: AbortSignal) => {
+    const failures: unknown[] = [];
+    for (const one of begun)
+      await ingestion.ended(one.jobId, signal).catch(async (error: unknown) => {
+        signal.throwIfAborted();
+        await ingestion.takeBack(one);
+        failures.push(error);
+      });
+    if (failures.length > 0) throw failures[0];
+  };
   return [
     nounRoute('POST', '/server/get-all-files-ingested', {
       ...common,
@@ -206,20 +217,27 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
     }),
     nounRoute('POST', '/server/copy-files-dataset', {
       ...common,
-      summary: 'Copies files from other datasets into one: nothing is read and embedded again.',
+      summary: 'Copies files from other datasets into one, all or none: nothing is read and embedded again.',
       input: Type.Object({ dataset, files: Type.Array(Type.Object({ filename, source_string: dataset }), { minItems: 1, maxItems: 1000 }) }),
       output: Type.Array(Type.String({ description: 'A line for each file.' })),
       async answer({ caller, input, signal }) {
         const into = await datasets.named(caller, input.dataset, 'edit');
-        const copies = [];
-        for (const [at, one] of input.files.entries()) copies.push(await copyOf(caller, into, one, `files[${at}]`));
-        const lines = [];
-        for (const { file, from } of copies) {
-          const { jobId } = await ingestion.copy(caller, into, file);
-          await ingestion.ended(jobId, signal);
-          lines.push(`${file.filename} was copied from ${from}.`);
+        const copies = new Map<string, { readonly file: CopiedFile; readonly from: string }>();
+        for (const [at, one] of input.files.entries()) {
+          const copy = await copyOf(caller, into, one, `files[${at}]`);
+          if ((copies.get(one.filename)?.file ?? copy.file).id !== copy.file.id) throw invalid(`files[${at}].filename`, 'is the name of another of the files');
+          copies.set(one.filename, copy);
         }
-        return lines;
+        const all = [...copies.values()];
+        await allEnded(
+          await ingestion.copyAll(
+            caller,
+            into,
+            all.map(({ file }) => file),
+          ),
+          signal,
+        );
+        return all.map(({ file, from }) => `${file.filename} was copied from ${from}.`);
       },
     }),
   ];

@@ -273,6 +273,35 @@ onBothDatabases('training', (database) => {
     expect(copy).toMatchObject({ filename: 'rules.json', passages: 2, state: 'done' });
     await expect.poll(async () => items(await ada.ask('GET', `/server/mine/datasets/${id}/files/${copy!['id'] as number}/passages`)).length).toBe(2);
   });
+
+  test('copies come all or none: there is room for all, or nothing is copied', { timeout: long }, async () => {
+    const { all, ada, bob } = await twoPeopleOf(together());
+    const [from, other, to] = [await newDataset(bob, 'from bob'), await newDataset(bob, 'from him too'), await newDataset(ada, 'to ada')];
+    for (const dataset of [from, other])
+      await bob.ask('PUT', `/server/mine/datasets/${await idOf(bob, dataset)}/grants`, { items: [{ user: ada.id, right: 'read' }] });
+    for (const [dataset, filename, text] of [
+      [from, 'one.json', hours],
+      [from, 'two.json', `${hours} Once more.`],
+      [other, 'one.json', 'Books are lent for four weeks.'],
+    ])
+      expect((await bob.ask('POST', '/server/train-with-array', { data: [text], dataset, filename })).status).toBe(200);
+    const path = `/server/mine/datasets/${await idOf(ada, to)}/files`;
+    const [one, two, otherOne] = [
+      { filename: 'one.json', source_string: from },
+      { filename: 'two.json', source_string: from },
+      { filename: 'one.json', source_string: other },
+    ];
+    const copy = (...files: object[]) => ada.ask('POST', '/server/copy-files-dataset', { dataset: to, files });
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { storageBytes: 150 });
+    expect(await copy(one, two)).toMatchObject({ status: 413, body: { response: expect.stringMatching(/^file \(two\.json\): /) as string } });
+    expect(items(await ada.ask('GET', path))).toEqual([]);
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { storageBytes: null });
+    expect(await copy(one, otherOne)).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^files\[1\]\.filename /) as string } });
+    expect(items(await ada.ask('GET', path))).toEqual([]);
+    const lines = ['one.json', 'two.json'].map((name) => `${name} was copied from ${from}.`);
+    expect(await copy(one, two, one)).toMatchObject({ status: 200, body: { response: lines } });
+    expect(items(await ada.ask('GET', path))).toMatchObject([{ filename: 'one.json', state: 'done' }, { filename: 'two.json', state: 'done' }]); // prettier-ignore
+  });
 });
 
 onBothDatabases('files in datasets', (database) => {
