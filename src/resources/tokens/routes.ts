@@ -18,7 +18,13 @@ export interface TokenRoutesDeps {
   readonly letIn: (visitor: Visitor, judge: () => Promise<Judged>) => Promise<NonNullable<Judged['owner']>>;
 }
 
-const secret = (description: string) => Type.String({ minLength: 1, maxLength: 8192, description });
+/** The form that all keys have, with white space around it, as it comes out of the clipboard. */
+const apiKey = Type.String({
+  maxLength: 8192,
+  pattern: '^\\s*[A-Za-z0-9_-]{64}\\s*$',
+  expected: 'must be an API key, which has 64 characters',
+  description: 'An API key of this user.',
+});
 const Given = Type.Object({ access_token: Type.String({ description: 'A JWT, good for 24 hours wherever an API key is.' }) });
 
 /** Access tokens, for whoever has an API key or a password. */
@@ -28,7 +34,7 @@ export function tokenRoutes({ tokens, letIn }: TokenRoutesDeps): readonly NounRo
     nounRoute('POST', '/user/get-token-with-api-key', {
       ...common,
       summary: 'An access token for an e-mail address and an API key.',
-      input: Type.Object({ email, api_key: secret('An API key of this user.') }),
+      input: Type.Object({ email, api_key: apiKey }),
       async answer({ by, input: { email: account, api_key: key } }) {
         const who = account.trim().toLowerCase();
         const owner = await letIn({ account: who, address: by.address ?? '', by: 'api key' }, () => tokens.judgeKey(who, key.trim()));
@@ -38,7 +44,7 @@ export function tokenRoutes({ tokens, letIn }: TokenRoutesDeps): readonly NounRo
     nounRoute('POST', '/user/get-token', {
       ...common,
       summary: 'An access token for an e-mail address and a password.',
-      input: Type.Object({ email, password: secret('The password of this user.') }),
+      input: Type.Object({ email, password: Type.String({ minLength: 1, maxLength: 8192, description: 'The password of this user.' }) }),
       async answer({ by, input: { email: account, password } }) {
         const [who, address] = [account.trim().toLowerCase(), by.address ?? ''];
         const owner = await letIn({ account: who, address, by: 'password' }, () => tokens.judgePassword(who, password, address));

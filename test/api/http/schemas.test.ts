@@ -83,7 +83,7 @@ test('a stored response that is streamed again is answered with a type that the 
 
 test.each([
   ['/server/session', { email: 'nobody@example.org', password: 'wrong' }, 401],
-  ['/user/get-token-with-api-key', { email: 'nobody@example.org', api_key: 'wrong' }, 401],
+  ['/user/get-token-with-api-key', { email: 'nobody@example.org', api_key: 'x'.repeat(64) }, 401],
   ['/server/mine/secrets', { name: 'TWICE', value: 'x' }, 409],
   ['/user/add-dataset', { dataset: 'twice' }, 409],
 ])('a refusal of POST %s has a status that the document has', async (path, body, status) => {
