@@ -17,7 +17,7 @@ import {
   type EmbedTexts,
   type VectorTables,
 } from '#resources/datasets/search/index';
-import { nativeContext } from '#resources/native-context';
+import { inOwnCodes, nativeContext } from '#resources/native-context';
 import type { Store } from '#store/open';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Calls } from './calls.ts';
@@ -67,7 +67,7 @@ function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
     const { model, purpose, caller, requestId, step, progress = { attempts: [] }, permits = new Permits(), app, tags, signal } = asked;
     // a name that nobody knows would be answered by the default model, whose vectors are others
     if (models(caller).find(model)?.kind !== 'embedding')
-      throw new Fault('not-found', `The model ${model} of the dataset's vectors is not available.`, { field: 'model', reason: 'model' });
+      throw new Fault('not-found', `The embedding model ${model} is not available.`, { field: 'model', reason: 'model' });
     const isQuestion = purpose === 'question';
     const context = nativeContext({ caller, requestId, signal });
     const balance = isQuestion ? runtime().settings.charge.embeddings : 'train';
@@ -75,7 +75,7 @@ function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
     const labels = { ...(app === undefined ? {} : { app }), tags };
     // a question is asked of several models at a time
     const { vectors } = await withOwnProgress(progress, (own) =>
-      pipeline.embed(callFor(asked), { ...context, ...labels, step: number, balance, permits, progress: own }),
+      pipeline.embed(callFor(asked), { ...context, ...labels, step: number, balance, permits, progress: own, told: inOwnCodes }),
     );
     return vectors.map((vector) => Float32Array.from(floatsOf(vector)));
   };

@@ -25,9 +25,8 @@ import { chunked, openEmbeddingCache, openPassageIndex } from '#resources/datase
 import { type Datasets, openDatasets } from '#resources/datasets/store';
 import { openSecondIndex, workOnSecondIndexes } from '#resources/datasets/second-index';
 import { type TrainingDeps, trainingRoutes } from '#resources/datasets/training-routes';
-import { nativeContext } from '#resources/native-context';
+import { inOwnCodes, nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
-import { inOwnCodes } from '#resources/query/preparing';
 import { openSharing } from '#resources/sharing';
 import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';

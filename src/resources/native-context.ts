@@ -1,4 +1,5 @@
 import type { Context } from '#core/context';
+import { Fault } from '#core/fault';
 import { Permits } from '#core/permits';
 
 /** A request of the native interface, as the rules about calls see it. */
@@ -14,3 +15,9 @@ export const nativeContext = ({ caller, requestId, signal }: Pick<Context, 'call
   permits: new Permits(),
   progress: { attempts: [] },
 });
+
+/** An unknown model is `invalid` on the native interface. */
+export function inOwnCodes(error: unknown): unknown {
+  if (!(error instanceof Fault) || error.code !== 'not-found' || error.details.reason !== 'model') return error;
+  return new Fault('invalid', error.message, { ...error.details, field: 'model' });
+}

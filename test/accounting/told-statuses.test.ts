@@ -4,7 +4,10 @@ import { notFound } from '../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 import { visitorsOf } from '../api/native/visitors.ts';
 
-const { server, upstream } = await scriptedServer(({ url }) => ({ yaml: everyWire({ url }) }));
+const vectors = '  vectors: { kind: embedding, targets: [{ provider: chat }] }\n';
+const { server, upstream } = await scriptedServer((one) => ({
+  yaml: `${everyWire(one).replace('models:\n', `models:\n${vectors}`)}defaults: { embedding: vectors }\n`,
+}));
 const { admin } = visitorsOf(server);
 
 test.each<[path: string, status: number, body: object]>([
@@ -13,6 +16,7 @@ test.each<[path: string, status: number, body: object]>([
   ['/server/follow-up-questions', 400, { message: 'x', model: 'chat' }],
   ['/server/execute-plugin', 400, { plugin_name: 'rewrite', plugin_values: { text: 'x' }, model: 'chat' }],
   ['/server/train', 400, { content: 'x', summarize: true, summarize_model: 'chat' }],
+  ['/server/train', 400, { content: 'x' }],
   ['/server/chatcompat/v1/chat/completions', 404, { model: 'chat', messages: [{ role: 'user', content: 'x' }] }],
 ])('%s with a model that its provider does not have is %i, and booked so', async (path, expected, body) => {
   upstream.script(notFound('model'));

@@ -8,7 +8,7 @@ import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
 import { asWritten, withNumbersOf } from '#kit/json/numbers';
 import { objectKeepsTo } from '../keeps-to.ts';
-import { nativeContext } from '../native-context.ts';
+import { inOwnCodes, nativeContext } from '../native-context.ts';
 import { turnsOf, type AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentToolsDeps } from './tools.ts';
@@ -56,7 +56,9 @@ export async function begun({ caller, agent, input, files, signal, requestId, ad
   const affords = (texts: AgentAsked['files']) => {
     const turns = [textTurn('system', definition.instructions), ...turnsOf({ history, variables: variables ?? null, files: texts }, input.message)];
     const call = plainCall({ model: definition.model ?? deps.defaultModel(), turns, stream: true });
-    return deps.affords(call, { ...nativeContext({ caller, requestId, signal }), ...chosen });
+    return deps.affords(call, { ...nativeContext({ caller, requestId, signal }), ...chosen }).catch((error: unknown) => {
+      throw inOwnCodes(error);
+    });
   };
   await affords([]);
   const texts = await textsOf(files, caller, signal, deps);

@@ -120,7 +120,7 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       };
       if (!into) {
         if (content.length > longestText) throw new Fault('too-large', `content must have at most ${longestText} characters.`, { field: 'content' });
-        return { response: learned(await deps.countTokens(content, caller, signal)), embedding: await vectorBy(deps.defaultModel()) };
+        return { response: learned(await deps.countTokens(content, caller, signal)), embedding: await vectorBy(deps.defaultModel()).catch(withoutDefault) };
       }
       const bytes = Buffer.from(content);
       const filename = `${nameFrom(title) || 'content'}-${hashOf(bytes)}.txt`;
@@ -259,6 +259,12 @@ function fileIn(files: readonly UploadedFile[]): UploadedFile {
 function inSummarizeModel(error: unknown): never {
   if (!(error instanceof Fault) || error.code !== 'not-found') throw error;
   throw new Fault('invalid', error.message, { field: 'summarize_model', reason: 'model' });
+}
+
+/** The model of vectors that belong to no dataset is not the caller's: no field names it. */
+function withoutDefault(error: unknown): never {
+  if (!(error instanceof Fault) || error.code !== 'not-found') throw error;
+  throw new Fault('invalid', error.message, { reason: 'model' });
 }
 
 /** The dataset's model is gone. */

@@ -15,7 +15,7 @@ import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { datasetsSaid } from './looked-up.ts';
 import { mcpFieldsIn } from './mcp-tools.ts';
-import { inOwnCodes } from './preparing.ts';
+import { inOwnCodes } from '../native-context.ts';
 import { dateIn, timestamp } from './today.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
 import { ignoringWeb } from './web.ts';

@@ -1,8 +1,8 @@
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { Events } from '#core/event';
-import { Fault } from '#core/fault';
 import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
+import { inOwnCodes } from '../native-context.ts';
 
 /** Makes a call ready, which may take calls of its own, and has it answered. @throws Fault; an unknown model is `invalid` on this interface */
 export function preparing(prepared: (call: GenerateCall, context: Context) => Promise<GenerateCall>, inner: Generate): Generate {
@@ -28,10 +28,4 @@ export function preparing(prepared: (call: GenerateCall, context: Context) => Pr
       }
     },
   );
-}
-
-/** An unknown model is `invalid` on this interface. */
-export function inOwnCodes(error: unknown): unknown {
-  if (!(error instanceof Fault) || error.code !== 'not-found' || error.details.reason !== 'model') return error;
-  return new Fault('invalid', error.message, { ...error.details, field: 'model' });
 }

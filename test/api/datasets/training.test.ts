@@ -152,6 +152,9 @@ onBothDatabases('training', (database) => {
         const answer = await ada.ask('POST', '/server/train', body);
         expect([body, answer.status, answer.body['response']]).toEqual([body, status, expect.stringMatching(field)]);
       }
+      const narrow = await ada.ask('POST', '/server/mine/keys', { name: 'narrow', models: ['built-in'] });
+      const unavailable = await together().as(String(narrow.body['key']))('POST', '/server/train', { content: 'x' });
+      expect(unavailable).toMatchObject({ status: 400, body: { response: 'The embedding model built-in-embedding is not available.' } });
       expect((await ada.ask('GET', '/server/train')).status).toBe(405);
       expect((await ada.ask('POST', '/server/get-all-files-ingested')).body['response']).toHaveLength(1);
     },

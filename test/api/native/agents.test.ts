@@ -19,6 +19,16 @@ const made = async (who: Person, agent: object) => {
 };
 
 onBothDatabases('agents', ({ place }) => {
+  test('an agent whose model the key may not use is 400, as it is wherever a model is named', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all);
+    const id = await made(ada, {});
+    const narrow = await ada.ask('POST', '/server/mine/keys', { name: 'narrow', models: ['other'] });
+    const refused = await execute({ ...ada, ask: all.as(String(narrow.body['key'])) }, id);
+    expect(refused).toMatchObject({ status: 400, body: { response: expect.stringContaining('The model `built-in` does not exist') as string } });
+    expect((await ada.ask('GET', '/server/mine/runs')).body['items']).toEqual([]);
+  });
+
   test(
     proves('server.execute-agent', 'an agent answers whole, as a stream of either form, and with a file; its run is there afterwards with all of its events'),
     { timeout: long },
