@@ -150,7 +150,7 @@ export function openChats(store: Store): ChatStore {
           select id from users where lower(email) = lower(${email}) and removed_at is null`.execute(inside.db);
         if (!rows[0]) throw new Fault('not-found', 'email: there is no such user.', { field: 'email' });
         const given = rows[0].id === reader.userId ? {} : { givenBy: reader.userId };
-        const copy = await made(inside, rows[0].id, { title: Array.from(`Copy of ${title}`).slice(0, longestTitle).join(''), mode, ...given });
+        const copy = await made(inside, rows[0].id, { title: Array.from(`Copy of ${title}`).slice(0, longestCopiedTitle).join(''), mode, ...given });
         await copyMessages(inside, await messagesOf(id, inside), copy);
         await withinGiven(inside, rows[0].id);
         return copy;
@@ -254,6 +254,8 @@ const isFull = () => new Fault('conflict', 'email: this user cannot be given mor
 
 /** Characters. */
 export const longestTitle = 200;
+/** Copies are made by the native interface, which has no longer ones. */
+const longestCopiedTitle = 50;
 
 async function changed({ db }: Access, reader: Reader, id: string, { title, folder, mode }: ChatText): Promise<Chat> {
   const moved = folder === undefined ? sql`folder` : sql`${folder}::text`;
