@@ -1,7 +1,8 @@
 import type { Part, Turn } from '#core/conversation';
 import { own } from '#core/json';
 import type { KeptThoughts } from '#core/thoughts';
-import { isUnnamed, nameOfCall, positionOf } from './call-names.ts';
+import { isUnnamed, nameOfCall } from './call-names.ts';
+import { Positions } from './call-positions.ts';
 import type { ThoughtContext } from './endpoint-thoughts.ts';
 
 /** Tool calls of a conversation that lack their thoughts, and the conversation with them. */
@@ -23,6 +24,7 @@ const mostGaps = 500;
 /** @returns the newest first */
 export function gapsIn(turns: readonly Turn[], { dialect, returned }: Pick<ThoughtContext, 'dialect' | 'returned'>): readonly Gap[] {
   const gaps: Gap[] = [];
+  const positions = new Positions(turns);
   for (let turn = turns.length - 1; turn >= 0 && gaps.length < mostGaps; turn--) {
     const { role, parts } = turns[turn]!;
     if (role !== 'model') continue;
@@ -37,7 +39,8 @@ export function gapsIn(turns: readonly Turn[], { dialect, returned }: Pick<Thoug
       const end = returned.isUnordered && !parts.slice(at + 1).some(({ type }) => type === 'tool-call') ? parts.length : at;
       if (parts.slice(first, end).some((one) => (one.type === 'thought' || one.type === 'foreign') && returned.isReturned(one))) continue;
       if (place > 0 && first === at && returned.callMembers.length === 0) continue; // of parallel calls the first has the thoughts
-      const position = () => positionOf(turns, turn, place);
+      let known: string | undefined;
+      const position = () => (known ??= positions.of(turn, place, part.name, part.json));
       gaps.push({ turn, at, from: first, name: nameOfCall(part.id, position), ...(isUnnamed(part) ? { position: position() } : {}) });
       if (gaps.length === mostGaps) break;
     }

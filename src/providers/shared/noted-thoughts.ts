@@ -2,11 +2,26 @@ import type { ForeignPart, ThoughtPart, Turn } from '#core/conversation';
 import type { Events, GenerateEvent, PartEvent, ToolCallPiece } from '#core/event';
 import { isEmpty, own, type JsonObject } from '#core/json';
 import { tokenExtra, type KeptThoughts } from '#core/thoughts';
-import { nameOfCall, positionOf } from './call-names.ts';
+import { nameOfCall } from './call-names.ts';
+import { mostArguments, Positions } from './call-positions.ts';
 import type { ThoughtContext } from './endpoint-thoughts.ts';
 
 /** Most characters of the thoughts before one call; longer ones are not stored. */
 const longest = 400_000;
+
+/** Characters of the arguments of an answer that are remembered until its end, and its calls. */
+const mostRemembered = 1_000_000;
+const mostCalls = 1000;
+
+/** A call whose thoughts are stored at the end of the answer, when its arguments are known. */
+interface Noted {
+  readonly event: ToolCallPiece;
+  readonly ordinal: number;
+  readonly json: string[];
+  /** Characters of the arguments. */
+  size: number;
+  kept: KeptThoughts | undefined;
+}
 
 /** The parts of a candidate since its last tool call. */
 interface Segment {
@@ -16,32 +31,26 @@ interface Segment {
   first: (ThoughtPart | ForeignPart)[];
   last: (ThoughtPart | ForeignPart)[];
   hasText: boolean;
-  calls: number;
-  /** The last call, and what is stored of it. */
-  before?: { readonly event: ToolCallPiece; readonly kept: KeptThoughts | undefined };
+  /** All calls of the candidate so far. */
+  readonly calls: Noted[];
 }
 
-const newSegment = (calls: number, before?: Segment['before']): Segment => ({
-  text: [],
-  size: 0,
-  first: [],
-  last: [],
-  hasText: false,
-  calls,
-  ...(before ? { before } : {}),
-});
+const newSegment = (calls: Noted[]): Segment => ({ text: [], size: 0, first: [], last: [], hasText: false, calls });
 
-/** Stores the thoughts of an answer when its tool calls begin, and adds a token to each thought that its provider wants back where the client speaks another dialect. */
+/** Stores the thoughts before the tool calls of an answer at its end, and adds a token to each thought that its provider wants back where the client speaks another dialect. */
 export class NotedThoughts {
   readonly #context: ThoughtContext;
-  readonly #turns: readonly Turn[];
+  readonly #positions: Positions;
+  readonly #at: number;
+  #remembered = 0;
   readonly #segments = new Map<number, Segment>();
   /** Were any thoughts stored? */
   isStored = false;
 
   constructor(context: ThoughtContext, turns: readonly Turn[]) {
     this.#context = context;
-    this.#turns = turns;
+    this.#positions = new Positions(turns);
+    this.#at = turns.length;
   }
 
   /** @returns the events for the client */
@@ -59,7 +68,7 @@ export class NotedThoughts {
 
   #segmentOf(candidate: number): Segment {
     let segment = this.#segments.get(candidate);
-    if (!segment) this.#segments.set(candidate, (segment = newSegment(0)));
+    if (!segment) this.#segments.set(candidate, (segment = newSegment([])));
     return segment;
   }
 
@@ -95,11 +104,11 @@ export class NotedThoughts {
         return this.#asThought(event, event.part.value);
       }
       case 'tool-call':
-        if (event.name === undefined) return event;
-        this.#store(event);
-        return this.#marked(event);
+        if (event.name !== undefined) this.#note(event);
+        this.#addArguments(event);
+        return event.name === undefined ? event : this.#marked(event);
       case 'finished':
-        this.#storeRest(event.candidate);
+        this.#store(event.candidate);
         return event;
       case 'started':
       case 'passed':
@@ -150,30 +159,53 @@ export class NotedThoughts {
     return isEmpty(call) ? undefined : call;
   }
 
-  #store(event: ToolCallPiece): void {
-    const { memory, userId, dialect, origin, translated } = this.#context;
+  #note(event: ToolCallPiece): void {
+    const { dialect, origin } = this.#context;
     const { first, last, calls, size } = this.#segmentOf(event.candidate);
     const call = this.#membersOf(event);
-    const position = () => positionOf(this.#turns, this.#turns.length, calls);
     const isKept = size <= longest && (first.length + last.length > 0 || call !== undefined);
     const kept = isKept ? { dialect, origin, first, last, ...(call ? { call } : {}) } : undefined;
-    this.#segments.set(event.candidate, newSegment(calls + 1, { event, kept }));
-    if (kept) this.#keep(event, position, kept);
-    else if (translated) memory.keep(userId, nameOfCall(event.id, position), undefined);
+    if (calls.length < mostCalls) calls.push({ event, ordinal: calls.length, json: [], size: 0, kept });
+    this.#segments.set(event.candidate, newSegment(calls));
   }
 
-  #keep({ id }: ToolCallPiece, position: () => string, kept: KeptThoughts): void {
-    this.isStored = true;
-    this.#context.memory.keep(this.#context.userId, nameOfCall(id, position), kept, position());
+  #addArguments({ candidate, call, json }: ToolCallPiece): void {
+    const noted = this.#segmentOf(candidate).calls.findLast(({ event }) => event.call === call);
+    if (!noted) return;
+    noted.size += json.length;
+    if (noted.size > mostArguments || this.#remembered > mostRemembered) return;
+    this.#remembered += json.length;
+    noted.json.push(json);
+  }
+
+  /** The answer is over, if only for the client, who may have left with the calls that it has. */
+  end(): void {
+    for (const candidate of this.#segments.keys()) this.#store(candidate);
+  }
+
+  #store(candidate: number): void {
+    const { memory, userId, translated } = this.#context;
+    const { calls } = this.#segmentOf(candidate);
+    this.#addRest(candidate);
+    for (const { event, ordinal, json, size, kept } of calls) {
+      let known: string | undefined;
+      const position = () => (known ??= this.#positions.of(this.#at, ordinal, event.name ?? '', size > mostArguments ? undefined : json.join('')));
+      const name = nameOfCall(event.id, position);
+      if (kept) memory.keep(userId, name, kept, position());
+      else if (translated) memory.keep(userId, name, undefined);
+      this.isStored ||= kept !== undefined;
+    }
+    this.#segments.delete(candidate);
   }
 
   /** What came behind the last call, where it makes no difference: it is stored with that call. */
-  #storeRest(candidate: number): void {
+  #addRest(candidate: number): void {
     const { dialect, origin, returned } = this.#context;
-    const { before, first, last, calls, size } = this.#segmentOf(candidate);
+    const { first, last, calls, size } = this.#segmentOf(candidate);
+    const before = calls.at(-1);
     if (!returned.isUnordered || !before || size > longest || first.length + last.length === 0) return;
-    const { event, kept = { dialect, origin, first: [], last: [] } } = before;
-    this.#keep(event, () => positionOf(this.#turns, this.#turns.length, calls - 1), { ...kept, last: [...kept.last, ...first, ...last] });
+    const { kept = { dialect, origin, first: [], last: [] } } = before;
+    before.kept = { ...kept, last: [...kept.last, ...first, ...last] };
   }
 }
 

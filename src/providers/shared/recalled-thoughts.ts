@@ -72,6 +72,11 @@ export class Recalling {
     return this.#noted.take(events);
   }
 
+  /** Stores what an answer whose end never came has said. */
+  left(): void {
+    this.#noted?.end();
+  }
+
   /** Resolves when other processes can find what was stored, or a moment later. */
   written(): Promise<unknown> | undefined {
     return this.#noted?.isStored ? this.#context.memory.written() : undefined;
@@ -196,7 +201,11 @@ export const isAboutSignature = (error: unknown): boolean =>
 
 /** Waits with the end of an answer until its thoughts are stored: the next request may reach another process at once. */
 export async function* recorded(recall: Recalling, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
-  for await (const events of answer) yield await recordedWhole(recall, events);
+  try {
+    for await (const events of answer) yield await recordedWhole(recall, events);
+  } finally {
+    recall.left();
+  }
 }
 
 /** The same for a whole answer. */
