@@ -50,7 +50,11 @@ describe("a provider's refusal", () => {
     [400, error('invalid_request_error', 'Your credit balance is too low to access the API.'), { code: 'upstream-failed', details: { key: true } }],
     [404, error('not_found_error', 'model: claude-none'), { code: 'not-found', details: { absent: true, elsewhere, reason: 'model' } }],
     [404, 'no such route', { code: 'upstream-failed', details: { elsewhere: undefined } }],
-    [400, error('invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum'), { code: 'invalid', details: { reason: 'context-length' } }],
+    [
+      400,
+      error('invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum'),
+      { code: 'invalid', details: { reason: 'context-length', context: { tokens: 210_000, most: 200_000 } } },
+    ],
     [400, error('invalid_request_error', 'Output blocked by content filtering policy'), { code: 'invalid', details: { reason: 'content-policy' } }],
     [400, error('invalid_request_error', 'max_tokens: 100000 > 8192'), { code: 'invalid', details: { field: 'max_tokens', maxOutputTokens: 8192 } }],
     [400, error('invalid_request_error', 'messages.0.content: sk-secret'), { code: 'invalid', details: { field: 'messages' } }],

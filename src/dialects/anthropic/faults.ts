@@ -1,6 +1,7 @@
 import { Fault, type FaultCode } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import { valueIn } from '#kit/json/value-in';
+import { contextLengthFault } from '../shared/context-length.ts';
 import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
@@ -16,7 +17,6 @@ import {
   refusalFault,
   retryAfterOf,
   envelopeOf,
-  contextLengthFault,
   loggableCode,
   type Headers,
   type Meaning,
@@ -49,9 +49,15 @@ const errorTypes: Readonly<Record<FaultCode, string>> = {
   'timed-out': 'timeout_error',
 };
 
-export function encodeFault({ code, message, details: { reason } }: Fault, requestId: string): MessagesError {
-  const details = reason === 'thread' ? { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } } : {};
-  return { type: 'error', error: { type: errorTypes[code], message, ...details }, request_id: requestId };
+export function encodeFault(fault: Fault, requestId: string): MessagesError {
+  const details = fault.details.reason === 'thread' ? { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } } : {};
+  return { type: 'error', error: { type: errorTypes[fault.code], message: messageOf(fault), ...details }, request_id: requestId };
+}
+
+/** Claude Code recognises a conversation that is too long, and shortens it, by these words of Anthropic's and by the numbers in them. */
+function messageOf({ message, details: { reason, context } }: Fault): string {
+  if (reason !== 'context-length') return message;
+  return `prompt is too long${context ? `: ${context.tokens} tokens > ${context.most} maximum` : ''}. ${message}`;
 }
 
 /** The last frame of a stream that failed: no `message_stop` follows it. */
@@ -117,7 +123,7 @@ function meaningIn(
 
 /** The caller's mistake, in the gateway's own words, with the field's name from the start of the message (before a colon, or quoted). */
 function faultOfMistake(message: string, cause: unknown): Fault {
-  if (isAboutContext(message)) return contextLengthFault(cause);
+  if (isAboutContext(message)) return contextLengthFault(message, cause);
   if (/content filtering|usage policy/i.test(message) || isAboutPrompt(message)) return contentPolicyFault(cause);
   const [, place, field] = /^["`]?(([a-z_]{2,40})(?:\.[\w.-]{0,80})?)["`]?(?::|,| is | are | may | must | and | cannot | forces )/.exec(message) ?? [];
   const fault = fieldFault(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));

@@ -2,6 +2,7 @@ import { Fault, type FaultCode } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import { valueIn } from '#kit/json/value-in';
 import { refused } from './quirks.ts';
+import { contextLengthFault } from '../shared/context-length.ts';
 import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
@@ -15,7 +16,6 @@ import {
   refusalFault,
   retryAfterOf,
   envelopeOf,
-  contextLengthFault,
   loggableCode,
   type Headers,
   type Meaning,
@@ -129,7 +129,7 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
 
 /** The caller's mistake, in the gateway's own words, with the field's name. */
 function faultOfMistake(message: string, cause: unknown): Fault {
-  if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return contextLengthFault(cause);
+  if (/token count|context (window|length)|too many tokens|exceeds the maximum number of tokens/i.test(message)) return contextLengthFault(message, cause);
   if (isAboutPrompt(message)) return contentPolicyFault(cause);
   if (/thought[_ ]?signature/i.test(message)) return fieldFault(refused.signature, cause);
   if (/thinking/i.test(message)) return thinkingFault(message.slice(0, readCharacters), cause);

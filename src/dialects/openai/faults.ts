@@ -1,6 +1,7 @@
 import { Fault, type FaultCode, type FaultDetails } from '#core/fault';
 import { isObject } from '#core/json';
 import { valueIn } from '#kit/json/value-in';
+import { contextLengthFault } from '../shared/context-length.ts';
 import { missingIn, namesAnother } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import { effortsAmong } from './accepted-effort.ts';
@@ -17,7 +18,6 @@ import {
   refusalFault,
   retryAfterOf,
   envelopeOf,
-  contextLengthFault,
   loggableCode,
   type Headers,
   type Meaning,
@@ -187,7 +187,7 @@ function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown):
       field: 'tools',
       cause,
     });
-  if (contextCodePattern.test(code) || isTextTooLong(refusal, message) || isAboutContext(message)) return contextLengthFault(cause);
+  if (contextCodePattern.test(code) || isTextTooLong(refusal, message) || isAboutContext(message)) return contextLengthFault(message, cause);
   if (status === 403 || policyPattern.test(`${code} ${type}`)) return contentPolicyFault(cause);
   if (missingThoughtPattern.test(message))
     return new Fault('invalid', 'The provider did not accept reasoning_content.', { field: 'reasoning_content', reason: 'missing', cause });

@@ -117,9 +117,6 @@ export const isAboutContext = (message: string) =>
     message,
   );
 
-export const contextLengthFault = (cause: unknown): Fault =>
-  new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
-
 export const contentPolicyFault = (cause: unknown): Fault =>
   new Fault('invalid', "The provider's content policy does not allow this request.", { reason: 'content-policy', cause });
 
