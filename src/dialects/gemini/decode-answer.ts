@@ -6,7 +6,7 @@ import { writtenOfArguments } from '../shared/arguments.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { kindOf } from './decode-contents.ts';
 import { faultOfError, malformed, withoutContent } from './faults.ts';
-import { citationsFrom, searchesIn } from './grounding.ts';
+import { citationsFrom, citedSources, searchesIn } from './grounding.ts';
 import { logprobsOf } from './logprobs.ts';
 import { partialArgs, type PartialArgs } from './partial-args.ts';
 import { usageOf } from './usage.ts';
@@ -251,13 +251,12 @@ function citedIn(state: CandidateState): { readonly citations?: readonly Citatio
   return citations.length > 0 ? { citations } : {};
 }
 
-/** Merges the carried members of a candidate's chunks: the last value counts, and citations are concatenated. */
+/** Merges the carried members of a candidate's chunks: the last value counts, and citations are concatenated, under the name that the provider's API has for them. */
 function merged(before: JsonObject, now: JsonObject): JsonObject {
-  const citations = [before, now].flatMap(({ citationMetadata: one }) => {
-    const list: Json | undefined = isObject(one) ? (one['citations'] ?? one['citationSources']) : undefined;
-    return Array.isArray(list) ? (list as readonly Json[]) : [];
-  });
-  return { ...before, ...now, ...(citations.length > 0 ? { citationMetadata: { citations } } : {}) };
+  const lists = [before, now].map(({ citationMetadata: one }) => citedSources(one));
+  const citations = lists.flatMap(({ list }) => list);
+  const { name } = lists.findLast(({ list }) => list.length > 0) ?? { name: 'citations' };
+  return { ...before, ...now, ...(citations.length > 0 ? { citationMetadata: { [name]: citations } } : {}) };
 }
 
 const none = new Set<string>();

@@ -86,7 +86,10 @@ class Chunks implements Encoder {
     const rest = Array.from(this.#open.keys(), (candidate) => this.#close(candidate)).join('');
     const endings: readonly Ending[] = this.#endings.length > 0 ? this.#endings : [{ candidate: 0, reason: 'stop', raw: '' }];
     // Google's SDK treats a chunk without a part as an invalid answer, and drops the turn from its chat history.
-    const ended = candidatesIn(endings, (one) => ({ ...this.#grounding.get(one.candidate)?.metadata(), ...endedCandidate(one, [{ text: '' }]) }));
+    const ended = candidatesIn(endings, (one) => ({
+      ...this.#grounding.get(one.candidate)?.metadata(own(one.extra, dialect)),
+      ...endedCandidate(one, [{ text: '' }]),
+    }));
     return (
       rest +
       this.#framing.chunk(JSON.stringify({ ...ended, usageMetadata: usageOrNone(this.#usage), ...tailOf(this.#started, this.#id) })) +

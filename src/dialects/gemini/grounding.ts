@@ -37,9 +37,9 @@ export class Grounding {
     this.#text = '';
   }
 
-  /** Empty where there were no searches and no citations. */
-  metadata(): { readonly groundingMetadata?: JsonObject } {
-    if (this.#queries.length === 0 && this.#supports.length === 0) return {};
+  /** Empty where there were no searches, and no citations but those that a provider of this wire has given with the candidate. @param carried its members */
+  metadata({ citationMetadata }: JsonObject): { readonly groundingMetadata?: JsonObject } {
+    if (this.#queries.length === 0 && (this.#supports.length === 0 || citationMetadata !== undefined)) return {};
     const groundingMetadata = {
       webSearchQueries: this.#queries,
       groundingChunks: Array.from(this.#urls, ([uri, { title }]) => ({ web: { uri, title } })),
@@ -78,8 +78,15 @@ export function citationsFrom({ groundingMetadata: grounding, citationMetadata: 
       if (isObject(source) && isObject(support)) add(source, source['uri'], support['segment']);
     }
   }
-  for (const one of list(cited, 'citations')) if (isObject(one)) add(one, one['uri'], one);
+  for (const one of citedSources(cited).list) if (isObject(one)) add(one, one['uri'], one);
   return found;
+}
+
+/** The sources of recited text: `citationSources` in the Gemini API, `citations` in that of Vertex AI. */
+export function citedSources(cited: Json | undefined): { readonly name: string; readonly list: readonly Json[] } {
+  const name = isObject(cited) && Array.isArray(cited['citationSources']) ? 'citationSources' : 'citations';
+  const list = isObject(cited) ? cited[name] : undefined;
+  return { name, list: Array.isArray(list) ? (list as readonly Json[]) : [] };
 }
 
 /** Searches of one candidate. */

@@ -26,14 +26,17 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
   return {
     ...candidatesIn(
       said.map((one, candidate) => ({ ...one, candidate })),
-      ({ parts, logprobs, ...ending }) => ({ ...groundingOf(parts), ...endedCandidate(ending, parts.filter(isShown).flatMap(partsOf), logprobs) }),
+      ({ parts, logprobs, ...ending }) => ({
+        ...groundingOf(parts, own(ending.extra, dialect)),
+        ...endedCandidate(ending, parts.filter(isShown).flatMap(partsOf), logprobs),
+      }),
     ),
     usageMetadata: usageOrNone(usage),
     ...tailOf(started, id),
   };
 }
 
-function groundingOf(parts: readonly Part[]): { readonly groundingMetadata?: JsonObject } {
+function groundingOf(parts: readonly Part[], carried: JsonObject): { readonly groundingMetadata?: JsonObject } {
   if (!parts.some((part) => searchOf(part) || (part.type === 'text' && part.citations))) return {};
   const grounding = new Grounding();
   for (const part of parts) {
@@ -41,7 +44,7 @@ function groundingOf(parts: readonly Part[]): { readonly groundingMetadata?: Jso
     if (search) grounding.search(search);
     else if (part.type === 'text') grounding.text(part.text, part.citations ?? []);
   }
-  return grounding.metadata();
+  return grounding.metadata(carried);
 }
 
 function partsOf(part: Part): JsonObject | readonly JsonObject[] {
