@@ -2,6 +2,7 @@ import { objectBy } from '#kit/json/foreign';
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
+import { mostQuotable } from '../shared/text-ends.ts';
 import { citationsOf, headOf, imageText, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers, type ShownSearch } from './encode-answer.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
@@ -10,8 +11,6 @@ import { dialect } from './wire.ts';
 export interface MessageAnswer {
   /** The message's id, unless its upstream spoke this wire and sent one itself. */
   readonly id: string;
-  /** The client lets the model search: each citation quotes the cited text, which is buffered for that. */
-  readonly cites?: boolean;
 }
 
 const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
@@ -20,7 +19,7 @@ const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
  * Events → frames, in content blocks of which one is open at a time; the last frames are the stop reason with the usage, and `message_stop`. The wire has one
  * candidate: others than the first are dropped. https://platform.claude.com/docs/en/build-with-claude/streaming
  */
-export const encoder = ({ id, cites = false }: MessageAnswer): Encoder => new Blocks(id, cites);
+export const encoder = ({ id }: MessageAnswer): Encoder => new Blocks(id);
 
 type Kind = 'text' | 'thinking' | 'tool_use';
 
@@ -33,16 +32,14 @@ class Blocks implements Encoder {
   #open: Kind | undefined;
   #call = -1; // the tool call of the open block
   #json = ''; // its arguments so far
-  readonly #cites: boolean;
-  #text = ''; // text of the open block, buffered for citations
+  #text = ''; // text of the open block, kept for citations, which quote it
   #waiting: ContentEvent[] = []; // events that arrived before the open call was complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
   #usage: Usage | undefined;
   #searches = 0; // shown so far
 
-  constructor(id: string, cites: boolean) {
+  constructor(id: string) {
     this.#id = id;
-    this.#cites = cites;
   }
 
   encode(event: GenerateEvent): string {
@@ -109,7 +106,7 @@ class Blocks implements Encoder {
   #emit(event: ContentEvent): string {
     switch (event.type) {
       case 'text':
-        if (this.#cites) this.#text += event.text;
+        if (this.#text.length <= mostQuotable) this.#text += event.text;
         return this.#emitText('text', event.text, textMembers(event, this.#text), event.extra !== undefined || event.citations !== undefined);
       case 'thought':
         return this.#emitText('thinking', event.text, thoughtMembers(event.extra), event.extra !== undefined);

@@ -4,6 +4,7 @@ import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { writtenOfArguments } from '../shared/arguments.ts';
 import type { Reader } from '../shared/decoder.ts';
+import { mostQuotable } from '../shared/text-ends.ts';
 import { kindOf } from './decode-contents.ts';
 import { faultOfError, malformed, withoutContent } from './faults.ts';
 import { citationsFrom, citedSources, searchesIn } from './grounding.ts';
@@ -51,8 +52,9 @@ interface CandidateState {
   open?: { readonly call: number; readonly id: string; readonly args: PartialArgs } | undefined;
   raw?: string;
   carried: JsonObject;
-  /** The text of the open part, and the bytes of text in the parts before it. */
+  /** The text of the open part, the bytes of it that are not kept behind that, and the bytes of text in the parts before it. */
   text: string;
+  unkept: number;
   before: number;
 }
 
@@ -63,8 +65,8 @@ const mostCalls = 10_000;
 interface Reading {
   /** Consecutive parts of one kind are separate parts, and not fragments of one. */
   readonly whole?: boolean;
-  /** Citations are reported; text is buffered for them. */
-  readonly cites?: boolean;
+  /** Characters of text that are kept for the citations that may follow, of all candidates together. */
+  readonly quotable?: number;
 }
 
 /**
@@ -77,18 +79,18 @@ class ContentReader implements Reader {
   readonly #model: string;
   readonly #ignored: readonly string[];
   readonly #whole: boolean;
-  readonly #cites: boolean;
+  #quotable: number;
   readonly #candidates = new Map<number, CandidateState>();
   #id = ''; // of the answer
   #started = false;
   #usage: JsonObject = {};
   #failure: CandidateState | undefined; // one whose model failed
 
-  constructor(model: string, ignored: readonly string[], { whole = false, cites = false }: Reading) {
+  constructor(model: string, ignored: readonly string[], { whole = false, quotable = mostQuotable }: Reading) {
     this.#model = model;
     this.#ignored = ignored;
     this.#whole = whole;
-    this.#cites = cites;
+    this.#quotable = quotable;
   }
 
   take(chunk: unknown): readonly GenerateEvent[] {
@@ -157,7 +159,7 @@ class ContentReader implements Reader {
 
   #stateOf(candidate: number): CandidateState {
     let state = this.#candidates.get(candidate);
-    if (!state) this.#candidates.set(candidate, (state = { spoke: false, calls: 0, carried: {}, text: '', before: 0 }));
+    if (!state) this.#candidates.set(candidate, (state = { spoke: false, calls: 0, carried: {}, text: '', unkept: 0, before: 0 }));
     return state;
   }
 
@@ -193,7 +195,7 @@ class ContentReader implements Reader {
       const extra = carriedAs(rest(part, textMembers));
       state.spoke ||= type === 'text' && text !== '';
       if (this.#whole && state.plain === type) events.push({ type, candidate, text: '', ...(type === 'text' ? citedIn(state) : {}), extra: { [dialect]: {} } });
-      if (type === 'text' && this.#cites) state.text += text;
+      if (type === 'text') this.#quote(state, text);
       const cited = type === 'text' && extra.extra ? citedIn(state) : {};
       if (text !== '' || extra.extra) events.push({ type, candidate, text, ...cited, ...extra });
       state.plain = extra.extra ? undefined : type;
@@ -212,6 +214,14 @@ class ContentReader implements Reader {
       };
       events.push({ type: 'part', candidate, part: { type: 'media', ...media } });
     } else if (!isEmpty(part)) events.push({ type: 'part', candidate, part: { type: 'foreign', dialect, value: rest(part, none) } });
+  }
+
+  /** Text is kept until its part ends, while there is room. */
+  #quote(state: CandidateState, text: string): void {
+    if (state.unkept === 0 && text.length <= this.#quotable) {
+      this.#quotable -= text.length;
+      state.text += text;
+    } else state.unkept += Buffer.byteLength(text);
   }
 
   /** A call comes whole, or its arguments stream until a fragment without `willContinue`. */
@@ -246,8 +256,9 @@ class ContentReader implements Reader {
 /** The citations of the open part that are known when it ends; resets its text. */
 function citedIn(state: CandidateState): { readonly citations?: readonly Citation[] } {
   const citations = citationsFrom(state.carried, state.text, state.before);
-  state.before += Buffer.byteLength(state.text);
+  state.before += Buffer.byteLength(state.text) + state.unkept;
   state.text = '';
+  state.unkept = 0;
   return citations.length > 0 ? { citations } : {};
 }
 

@@ -2,7 +2,7 @@ import { objectBy } from '#kit/json/foreign';
 import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#core/event';
 import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
-import { TextEnds } from '../shared/text-ends.ts';
+import { mostQuotable, TextEnds } from '../shared/text-ends.ts';
 import { callPart, candidatesIn, endedCandidate, isHidden, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
 import { Grounding, searchOf } from './grounding.ts';
@@ -14,44 +14,41 @@ export interface ContentAnswer {
   /** The answer's id, unless its upstream spoke this wire and sent one itself. */
   readonly id: string;
   readonly framing: Framing;
-  /** The client lets the model search: it gets grounding metadata, for which text is buffered. */
-  readonly cites?: boolean;
   /** The client did not ask for thoughts (`includeThoughts`): it gets none. */
   readonly hidesThoughts?: boolean;
 }
 
 /** Events → chunks. A function call is sent once it is whole; the last chunk has the finish reasons with the usage. */
-export const encoder = ({ id, framing, cites = false, hidesThoughts = false }: ContentAnswer): Encoder => new Chunks(id, framing, cites, hidesThoughts);
+export const encoder = ({ id, framing, hidesThoughts = false }: ContentAnswer): Encoder => new Chunks(id, framing, hidesThoughts);
 
 class Chunks implements Encoder {
   readonly #id: string;
   readonly #framing: Framing;
-  readonly #cites: boolean;
   readonly #hidesThoughts: boolean;
   #tail = '}';
   #started: Started = { type: 'started', model: '', ignored: [] };
   #open = new Map<number, Call[]>(); // the open function calls of each candidate
   #endings: Ending[] = [];
   #usage: Usage | undefined;
+  readonly #room = { left: mostQuotable };
   readonly #grounding = new Map<number, Grounding>(); // by candidate
   readonly #ends = new TextEnds();
 
-  constructor(id: string, framing: Framing, cites: boolean, hidesThoughts: boolean) {
+  constructor(id: string, framing: Framing, hidesThoughts: boolean) {
     this.#id = id;
-    this.#cites = cites;
     this.#hidesThoughts = hidesThoughts;
     this.#framing = framing;
   }
 
   encode(event: GenerateEvent): string {
-    if (this.#cites && 'candidate' in event && this.#ends.take(event)) this.#groundingOf(event.candidate).text('', []);
+    if ('candidate' in event && this.#ends.take(event)) this.#groundingOf(event.candidate).text('', []);
     switch (event.type) {
       case 'started':
         this.#started = event;
         this.#tail = `,${JSON.stringify(tailOf(event, this.#id)).slice(1)}`;
         return '';
       case 'text':
-        if (this.#cites) this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
+        this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
         return this.#part(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
         return this.#hidesThoughts && isHidden(event) ? '' : this.#part(event.candidate, thoughtPart(event));
@@ -62,7 +59,7 @@ class Chunks implements Encoder {
       case 'part': {
         const search = searchOf(event.part);
         if (search) {
-          if (this.#cites) this.#groundingOf(event.candidate).search(search);
+          this.#groundingOf(event.candidate).search(search);
           return '';
         }
         const part =
@@ -99,7 +96,7 @@ class Chunks implements Encoder {
 
   #groundingOf(candidate: number): Grounding {
     let grounding = this.#grounding.get(candidate);
-    if (!grounding) this.#grounding.set(candidate, (grounding = new Grounding()));
+    if (!grounding) this.#grounding.set(candidate, (grounding = new Grounding(this.#room)));
     return grounding;
   }
 

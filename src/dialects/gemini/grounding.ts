@@ -13,7 +13,14 @@ export class Grounding {
   readonly #urls = new Map<string, { readonly at: number; readonly title: string }>();
   readonly #supports: Json[] = [];
   #text = ''; // of the open part
+  #unkept = 0; // bytes of it behind that
   #before = 0; // bytes of text in the parts before it
+  readonly #room: { left: number };
+
+  /** @param room characters of text that are kept, of all candidates together */
+  constructor(room: { left: number }) {
+    this.#room = room;
+  }
 
   search({ query, state }: Pick<SearchPart, 'query' | 'state'>): void {
     if (state !== 'searching') this.#queries.push(query);
@@ -21,20 +28,30 @@ export class Grounding {
 
   /** @param citations are about the part that ends here */
   text(text: string, citations: readonly Citation[] | undefined): void {
-    this.#text += text;
+    if (this.#unkept === 0 && text.length <= this.#room.left) {
+      this.#room.left -= text.length;
+      this.#text += text;
+    } else this.#unkept += Buffer.byteLength(text);
     if (!citations) return;
+    if (citations.length > 0) this.#support(citations);
+    this.#room.left += this.#text.length;
+    this.#before += Buffer.byteLength(this.#text) + this.#unkept;
+    this.#text = '';
+    this.#unkept = 0;
+  }
+
+  #support(citations: readonly Citation[]): void {
     const characters = Array.from(this.#text);
     const bytes = [0];
     for (const one of characters) bytes.push(bytes.at(-1)! + Buffer.byteLength(one));
     for (const { url, title, start, end } of citations.slice(0, mostCitations)) {
+      if (this.#unkept > 0 && end > characters.length) continue;
       const source = this.#urls.get(url) ?? { at: this.#urls.size, title };
       this.#urls.set(url, source);
       const [startIndex, endIndex] = [start, end].map((place) => this.#before + bytes[Math.min(place, characters.length)]!);
       const text = characters.slice(start, Math.min(end, start + longestSegment)).join('');
       this.#supports.push({ segment: { startIndex: startIndex!, endIndex: endIndex!, text }, groundingChunkIndices: [source.at] });
     }
-    this.#before += Buffer.byteLength(this.#text);
-    this.#text = '';
   }
 
   /** Empty where there were no searches, and no citations but those that a provider of this wire has given with the candidate. @param carried its members */

@@ -13,7 +13,7 @@ import { dialect } from './wire.ts';
 
 /** @param body parsed JSON: an answer, or the array of its chunks */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
-  const answer = reader(model, ignored, { whole: !Array.isArray(body), cites: true });
+  const answer = reader(model, ignored, { whole: !Array.isArray(body), quotable: Infinity });
   const events = (Array.isArray(body) ? (body as readonly unknown[]) : [body]).flatMap((chunk) => answer.take(chunk));
   if (!answer.isFinished()) throw malformed();
   return [...events, ...answer.close()];
@@ -38,7 +38,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
 
 function groundingOf(parts: readonly Part[], carried: JsonObject): { readonly groundingMetadata?: JsonObject } {
   if (!parts.some((part) => searchOf(part) || (part.type === 'text' && part.citations))) return {};
-  const grounding = new Grounding();
+  const grounding = new Grounding({ left: Infinity });
   for (const part of parts) {
     const search = searchOf(part);
     if (search) grounding.search(search);

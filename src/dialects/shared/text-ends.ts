@@ -1,5 +1,8 @@
 import type { GenerateEvent } from '#core/event';
 
+/** Characters of a streamed answer that are kept for the citations that may follow: any provider may search without being asked. Citations of later text are lost. */
+export const mostQuotable = 500_000;
+
 /** Knows which events end the open part of a candidate's text, as the fold of an answer has it: the places of later citations count from there. */
 export class TextEnds {
   readonly #searches = new Set<string>();

@@ -28,11 +28,11 @@ export async function generateContent(
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
   const call = gemini.decodeRequest(body, { model, stream });
   const context = contextOf(asked, 'gencompat', app, []);
-  const answer = { id: answerId('', exchange), framing, cites: call.tools.some(isWebSearch), hidesThoughts: call.reasoning?.hidden ?? !call.reasoning };
+  const answer = { id: answerId('', exchange), framing, hidesThoughts: call.reasoning?.hidden ?? !call.reasoning };
   await answerCall(deps, exchange, {
     call,
     context: { ...context, tier: context.targets ? namesIfKnown(model, namesFor) : namesFor(model) },
-    ...(stream || answer.cites || call.output.type !== 'text'
+    ...(stream || call.tools.some(isWebSearch) || call.output.type !== 'text'
       ? {}
       : { passthrough: { dialect: gemini.name, request: { written: undefined }, usageWanted: true } }),
     words: {

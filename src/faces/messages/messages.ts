@@ -41,7 +41,7 @@ function understood(asked: Asked): Understood {
   const { app, body } = unlabelled(json, members);
   const call = messages.decodeRequest(body);
   const searches = call.tools.some(isWebSearch);
-  const answer = { id: answerId('msg_', exchange), cites: searches };
+  const answer = { id: answerId('msg_', exchange) };
   return {
     call,
     context: contextOf(asked, 'messages', app, ['anthropic-beta']),
