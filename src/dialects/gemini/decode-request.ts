@@ -9,7 +9,7 @@ import { hasPieces, turnsOf } from './decode-contents.ts';
 import { toolsOf } from './decode-tools.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { withClientSpelling } from './spelling.ts';
-import { effortOf, levelEffort } from './thinking.ts';
+import { effortOf, isDefaultLevel, levelEffort } from './thinking.ts';
 import { askedTier } from './usage.ts';
 import { CountRequest, dialect, GenerateRequest, type WireConfig } from './wire.ts';
 
@@ -143,7 +143,11 @@ function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?
 /** Names with a leading dot keep the client's own spelling of what the call has in core terms. */
 function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject): Extra {
   const carried: Record<string, Json> = { ...rest(request, understood), ...notes };
-  if (isGiven(config.thinkingConfig)) carried['.thinkingConfig'] = config.thinkingConfig;
+  if (isGiven(config.thinkingConfig)) {
+    carried['.thinkingConfig'] = config.thinkingConfig;
+    const { thinkingLevel: level } = config.thinkingConfig; // only providers of this wire may know others
+    if (isGiven(level) && !isDefaultLevel(level) && levelEffort(level) === undefined) carried['generationConfig.thinkingConfig.thinkingLevel'] = level;
+  }
   const others = rest(config, configUnderstood);
   for (const [name, value] of Object.entries(others)) carried[`generationConfig.${name}`] = value;
   if (Array.isArray(carried['safetySettings']) && carried['safetySettings'].length === 0) delete carried['safetySettings'];

@@ -43,6 +43,9 @@ const rankOf = (effort: Effort): number => {
   return rank < 0 ? allLevels.length - 1 : rank;
 };
 
+/** Does a level leave it to the model? */
+export const isDefaultLevel = (level: string): boolean => level === '' || level.toUpperCase() === 'THINKING_LEVEL_UNSPECIFIED';
+
 /** @returns undefined where the level is not one of this wire */
 export function levelEffort(level: string): Effort | undefined {
   const word = level.toLowerCase();
