@@ -13,7 +13,7 @@ import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
  * understood are carried on it.
  */
 export function turnsOf(contents: readonly WireContent[], instruction: WireContent | null | undefined): readonly Turn[] {
-  const calls = new Calls();
+  const calls = new Calls(contents);
   const system: Part[] = isGiven(instruction) ? instruction.parts.map((part, at) => systemPart(part, `systemInstruction.parts[${at}]`)) : [];
   const turns: Turn[] = [];
   for (const [at, content] of contents.entries()) {
@@ -206,24 +206,50 @@ function resultOf(result: WireResponse, others: JsonObject, calls: Calls, field:
   };
 }
 
-/** Matches function results to calls: a result without an id belongs to the first unanswered call of its name. */
+interface Queue {
+  readonly ids: string[];
+  at: number;
+}
+
+/** The calls of one function. */
+interface OpenCalls {
+  /** Those that some result names by their ids, and the others; both with the place of the first that may be unanswered. */
+  readonly named: Queue;
+  readonly others: Queue;
+  /** By id: how many calls wait for their results, and how many have had theirs and are not yet passed over in `named`. */
+  readonly counts: Map<string, { waiting: number; answered: number }>;
+}
+
+/** Matches function results to calls: a result without an id belongs to the first unanswered call of its name, one that no result names if there is any. */
 class Calls {
-  readonly #open = new Map<string, string[]>();
+  readonly #open = new Map<string, OpenCalls>();
+  /** The ids of all results. */
+  readonly #named: ReadonlySet<string>;
   #count = 0;
+
+  constructor(contents: readonly WireContent[]) {
+    this.#named = new Set(contents.flatMap(({ parts }) => parts.flatMap(({ functionResponse }) => functionResponse?.id || [])));
+  }
 
   called(name: string, given: string | null | undefined): string {
     const id = given ? given : this.#next();
-    const open = this.#open.get(name);
-    if (open) open.push(id);
-    else this.#open.set(name, [id]);
+    let open = this.#open.get(name);
+    if (!open) this.#open.set(name, (open = { named: { ids: [], at: 0 }, others: { ids: [], at: 0 }, counts: new Map() }));
+    (this.#named.has(id) ? open.named : open.others).ids.push(id);
+    const count = open.counts.get(id);
+    if (count) count.waiting++;
+    else open.counts.set(id, { waiting: 1, answered: 0 });
     return id;
   }
 
   answered(name: string, given: string | null | undefined): string {
-    const open = this.#open.get(name) ?? [];
-    if (!given) return open.shift() ?? this.#next();
-    const at = open.indexOf(given);
-    if (at >= 0) open.splice(at, 1);
+    const open = this.#open.get(name);
+    if (!given) return (open && (next(open.others) ?? firstNamed(open))) ?? this.#next();
+    const count = open?.counts.get(given);
+    if (count && count.waiting > 0) {
+      count.waiting--;
+      count.answered++;
+    }
     return given;
   }
 
@@ -231,4 +257,18 @@ class Calls {
   #next(): string {
     return `call_${++this.#count}`;
   }
+}
+
+const next = (queue: Queue): string | undefined => (queue.at < queue.ids.length ? queue.ids[queue.at++] : undefined);
+
+function firstNamed({ named, counts }: OpenCalls): string | undefined {
+  for (let id = next(named); id !== undefined; id = next(named)) {
+    const count = counts.get(id)!;
+    if (count.answered === 0) {
+      count.waiting--;
+      return id;
+    }
+    count.answered--;
+  }
+  return undefined;
 }

@@ -206,6 +206,34 @@ describe('functions', () => {
     expect(ids).toEqual([[], ['call_1', 'call_2', 'call_3'], ['call_2', 'call_1', 'call_3']]);
   });
 
+  const idsOf = (calls: readonly (string | undefined)[], results: readonly (string | undefined)[]) => {
+    const named = (id: string | undefined) => ({ name: 'f', ...(id === undefined ? {} : { id }) });
+    const { turns } = decode({
+      contents: [
+        hi,
+        { role: 'model', parts: calls.map((id) => ({ functionCall: named(id) })) },
+        { role: 'user', parts: results.map((id) => ({ functionResponse: { ...named(id), response: { output: 'x' } } })) },
+      ],
+    });
+    return turns[2]!.parts.map((part) => ('id' in part ? part.id : ''));
+  };
+  test.each<{ calls: (string | undefined)[]; results: (string | undefined)[]; ids: string[] }>([
+    { calls: ['A', undefined], results: [undefined, 'A'], ids: ['call_1', 'A'] },
+    { calls: ['A', undefined, 'B'], results: ['B', undefined, undefined], ids: ['B', 'A', 'call_1'] },
+    { calls: ['A', 'B'], results: [undefined, 'A', undefined], ids: ['B', 'A', 'call_1'] },
+    { calls: ['A', 'A'], results: ['A', undefined, undefined], ids: ['A', 'A', 'call_1'] },
+    { calls: ['B'], results: ['A', undefined], ids: ['A', 'B'] },
+  ])('a result without an id is none of a call that another result names: $calls, $results', ({ calls, results, ids }) => {
+    expect(idsOf(calls, results)).toEqual(ids);
+  });
+
+  test('ten thousands of results are matched without holding up others', () => {
+    const ids = Array.from({ length: 50_000 }, (_, at) => `a${at}`);
+    const began = performance.now();
+    idsOf(ids, [...ids.toReversed(), ...ids.map(() => undefined)]);
+    expect(performance.now() - began).toBeLessThan(2000);
+  });
+
   test('a response of an error alone is that of a function that failed', () => {
     const { turns } = decode({ contents: [{ role: 'user', parts: [{ functionResponse: { name: 'f', response: { error: 'no' } } }] }] });
     expect(turns[0]?.parts).toMatchObject([{ type: 'tool-result', failed: true, parts: [{ text: '{"error":"no"}' }] }]);
