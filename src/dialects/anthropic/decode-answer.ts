@@ -4,6 +4,7 @@ import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { codePoints } from '#kit/text/surrogates';
 import { argumentsOf, writtenOfArguments } from '../shared/arguments.ts';
+import { DistinctIds } from '../shared/distinct-ids.ts';
 import { isCount } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { UnclosedJson } from '../shared/unclosed-json.ts';
@@ -76,6 +77,7 @@ class MessageReader implements Reader {
   #blocks = 0;
   #isTruncated = false; // a block was stopped before its input was complete
   #calls = 0;
+  readonly #ids = new DistinctIds();
   #plain: 'text' | 'thinking' | undefined; // the kind of the last part while it is open: the next of its kind would be appended to it
   #started = false;
   #finished = false;
@@ -179,7 +181,8 @@ class MessageReader implements Reader {
   #startBlock(index: unknown, block: unknown, events: GenerateEvent[]): void {
     if (!isObject(block) || this.#open.has(index) || ++this.#blocks > mostBlocks) throw malformed();
     const type = textOf(block['type']);
-    const id = textOf(block['id']) || `toolu_${randomText(24)}`; // some servers omit it
+    const given = textOf(block['id']);
+    const id = given === '' ? `toolu_${randomText(24)}` : type === 'tool_use' ? this.#ids.take(given) : given; // some servers omit or repeat it
     const one: Open = {
       block,
       call: type === 'tool_use' ? this.#calls++ : -1,

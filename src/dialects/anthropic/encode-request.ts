@@ -53,7 +53,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
   const { system, messages } = encodeConversation(
-    { ...quirks, turns: translated ? withAllResults(withSingleResults(withUniqueIds(withOwnIds(withWholeAnswers(call)))), ignored) : call.turns, instructions },
+    { ...quirks, turns: translated ? withAllResults(withSingleResults(distinct(withWholeAnswers(call))), ignored) : distinct(call.turns), instructions },
     notes,
   );
   const limit = call.sampling.maxTokens;
@@ -87,6 +87,9 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...(unpromised === undefined ? {} : { unpromised }),
   };
 }
+
+/** A client may have the ids that another provider, or an older gateway, repeated. */
+const distinct = (turns: GenerateCall['turns']) => withUniqueIds(withOwnIds(turns));
 
 /** Cache breakpoints and the client's own user have a place in this wire, whoever set them. */
 const droppedFields = (call: GenerateCall): readonly string[] =>

@@ -3,6 +3,7 @@ import type { Citation } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { writtenOfArguments } from '../shared/arguments.ts';
+import { DistinctIds } from '../shared/distinct-ids.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { mostQuotable } from '../shared/text-ends.ts';
 import { kindOf } from './decode-contents.ts';
@@ -46,6 +47,7 @@ interface CandidateState {
   /** It has content: thoughts are none. */
   spoke: boolean;
   calls: number;
+  readonly ids: DistinctIds;
   /** The kind of its last part while it is open: the next of its kind would be appended to it. */
   plain?: 'text' | 'thought' | undefined;
   /** A function call whose arguments are incomplete. */
@@ -159,7 +161,7 @@ class ContentReader implements Reader {
 
   #stateOf(candidate: number): CandidateState {
     let state = this.#candidates.get(candidate);
-    if (!state) this.#candidates.set(candidate, (state = { spoke: false, calls: 0, carried: {}, text: '', unkept: 0, before: 0 }));
+    if (!state) this.#candidates.set(candidate, (state = { spoke: false, calls: 0, ids: new DistinctIds(), carried: {}, text: '', unkept: 0, before: 0 }));
     return state;
   }
 
@@ -231,7 +233,7 @@ class ContentReader implements Reader {
       if (state.open) throw malformed(); // the call before was never completed
       if (state.calls >= mostCalls) throw malformed();
       const given = textOf(call['id']);
-      const id = given || `call_${randomText(24)}`;
+      const id = given === '' ? `call_${randomText(24)}` : state.ids.take(given);
       const extra = carriedAs({ ...carried, ...rest(call, wholeCallMembers), ...(given === '' ? { '.unnamed': true } : {}) });
       const number = state.calls++;
       const willContinue = call['willContinue'] === true;

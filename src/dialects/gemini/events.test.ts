@@ -208,6 +208,12 @@ describe('what a stream says', () => {
     expect(usage).toMatchObject({ input: 9, output: 272, thought: 244 });
   });
 
+  test('calls of one id have an id of their own each', () => {
+    const parts = [1, 2].map((a) => ({ functionCall: { id: 'x', name: 'f', args: { a } } }));
+    const events = decodeResult({ candidates: [{ content: { parts }, finishReason: 'STOP' }] }, 'm');
+    expect(fold(events).candidates[0]?.parts).toMatchObject([{ id: 'x' }, { id: 'x_2', json: '{"a":2}' }]);
+  });
+
   test('citations of all chunks are gathered, candidates are kept apart', () => {
     const [first, second] = sum('handmade/citations-and-candidates').candidates;
     expect(first).toMatchObject({

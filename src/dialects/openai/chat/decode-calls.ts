@@ -2,6 +2,7 @@ import { randomText } from '#kit/crypto/ids';
 import type { GenerateEvent } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type JsonObject } from '#core/json';
 import { textOfArguments } from '../../shared/arguments.ts';
+import { DistinctIds } from '../../shared/distinct-ids.ts';
 import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { malformed } from './faults.ts';
 import { dialect, type WireToolCall } from './wire.ts';
@@ -9,6 +10,7 @@ import { dialect, type WireToolCall } from './wire.ts';
 /** The tool calls of one candidate, assembled from fragments in any vendor's format. */
 export interface Calls {
   readonly list: OpenCall[];
+  readonly ids: DistinctIds;
   /** The call that fragments with an index continue; absent until there is one. */
   byIndex?: Map<number, OpenCall>;
   /** The legacy `function_call`, of which there is at most one. */
@@ -35,7 +37,7 @@ interface OpenCall {
   readonly unclosed: UnclosedJson;
 }
 
-export const newCalls = (names?: ReadonlySet<string>): Calls => ({ list: [], names });
+export const newCalls = (names?: ReadonlySet<string>): Calls => ({ list: [], ids: new DistinctIds(), names });
 
 /** Takes the pieces of one list: a whole answer has all its calls in one. */
 export function takeToolCalls(pieces: readonly unknown[], candidate: number, calls: Calls, events: GenerateEvent[]): void {
@@ -97,7 +99,7 @@ function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObjec
   const call: OpenCall = {
     call: calls.list.length,
     wireId,
-    id: wireId || `call_${randomText(24)}`,
+    id: wireId === '' ? `call_${randomText(24)}` : calls.ids.take(wireId),
     custom,
     extra,
     name: '',

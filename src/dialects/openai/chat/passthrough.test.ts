@@ -14,11 +14,11 @@ function frames(bytes: Uint8Array): readonly string[] {
   return [...push(bytes), ...end()];
 }
 
-/** Replaces generated tool call ids by one constant. */
+/** Replaces generated tool call ids by their places. */
 function decoded(bytes: Uint8Array): readonly GenerateEvent[] {
   const reading = decoder('upstream-name');
   const events = [...frames(bytes).flatMap((line) => reading.decode(line)), ...reading.end()];
-  return events.map((event) => (event.type === 'tool-call' && /^call_\w{24}$/.test(event.id) ? { ...event, id: 'drawn' } : event));
+  return events.map((event) => (event.type === 'tool-call' && /^call_\w{24}$/.test(event.id) ? { ...event, id: `drawn_${event.call}` } : event));
 }
 
 function encoded(events: readonly GenerateEvent[], usageWanted: boolean): Buffer {

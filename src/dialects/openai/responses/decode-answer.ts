@@ -3,6 +3,7 @@ import type { Citation, ForeignPart } from '#core/conversation';
 import type { GenerateEvent, TokenLogprob, Usage } from '#core/event';
 import { allMembers, isEmpty, isObject, rest, textOf, type Json } from '#core/json';
 import { textOfArguments } from '../../shared/arguments.ts';
+import { DistinctIds } from '../../shared/distinct-ids.ts';
 import type { Reader } from '../../shared/decoder.ts';
 import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { isCount } from '../../shared/read-fields.ts';
@@ -62,6 +63,7 @@ class ResponseReader implements ItemReader {
   readonly #hosted = new Set<string>(); // ids of items of hosted tools whose progress is reported
   readonly #isProgressWanted: boolean;
   #calls = 0;
+  readonly #ids = new DistinctIds();
   #searches = 0;
   #started = false;
   #finished = false;
@@ -229,7 +231,8 @@ class ResponseReader implements ItemReader {
     const name = textOf(item['name']);
     if (one.call || name === '') return [];
     const custom = item['type'] === 'custom_tool_call';
-    const id = textOf(item['call_id']) || `call_${randomText(24)}`;
+    const given = textOf(item['call_id']);
+    const id = given === '' ? `call_${randomText(24)}` : this.#ids.take(given);
     one.call = { call: this.#calls++, id, ...(custom ? { custom } : {}) };
     return [{ type: 'tool-call', candidate: 0, ...one.call, name, json: '', ...carriedAs(rest(item, callMembers)) }];
   }
