@@ -32,6 +32,7 @@ class Blocks implements Encoder {
   #open: Kind | undefined;
   #call = -1; // the tool call of the open block
   #json = ''; // its arguments so far
+  #isObject: boolean | undefined; // do they begin as an object? Undefined until they begin
   #text = ''; // text of the open block, kept for citations, which quote it
   #waiting: ContentEvent[] = []; // events that arrived before the open call was complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
@@ -159,9 +160,20 @@ class Blocks implements Encoder {
       frames += this.#start({ ...own(extra, dialect), type: 'tool_use', id, name, input: {} }, 'tool_use');
       this.#call = call;
       this.#json = '';
+      this.#isObject = undefined;
     }
     this.#json += json;
-    return json === '' || this.#json === 'null' ? frames : frames + this.#delta('input_json_delta', 'partial_json', json);
+    if (this.#isObject) return json === '' ? frames : frames + this.#delta('input_json_delta', 'partial_json', json);
+    const [first] = this.#isObject === undefined ? json.trimStart() : '';
+    if (first === undefined) return frames;
+    this.#isObject = first === '{';
+    return this.#isObject ? frames + this.#delta('input_json_delta', 'partial_json', this.#json) : frames;
+  }
+
+  /** Arguments that are no object are wrapped in one as text, as those of a whole answer: clients return the input of a call, which must be one. */
+  #wrapped(): string {
+    const isWrapped = this.#open === 'tool_use' && this.#isObject === false && this.#json !== 'null';
+    return isWrapped ? this.#delta('input_json_delta', 'partial_json', JSON.stringify({ arguments: this.#json })) : '';
   }
 
   #start(block: JsonObject, kind?: Kind): string {
@@ -179,9 +191,10 @@ class Blocks implements Encoder {
   }
 
   #stop(): string {
+    const wrapped = this.#wrapped();
     this.#open = undefined;
     this.#text = '';
-    return frame('content_block_stop', { index: this.#index });
+    return wrapped + frame('content_block_stop', { index: this.#index });
   }
 }
 
