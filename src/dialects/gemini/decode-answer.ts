@@ -1,7 +1,7 @@
 import { randomText } from '#kit/crypto/ids';
 import type { Citation } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
-import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
+import { isEmpty, isObject, rest, textOf, type JsonObject } from '#core/json';
 import { writtenOfArguments } from '../shared/arguments.ts';
 import { DistinctIds } from '../shared/distinct-ids.ts';
 import type { Reader } from '../shared/decoder.ts';
