@@ -741,6 +741,16 @@ describe('work in the background', () => {
     expect((await read(id, '?stream=true&starting_after=-2')).status).toBe(400);
   });
 
+  test('fails in the middle of a message with the number that its stream is gone on with from', async () => {
+    upstream.script(cut({ afterEvents: 3 }));
+    const { frames } = await streamed({ model: 'gpt-x', background: true, input: 'one two three four' });
+    const [last, id] = [frames.at(-1)!, frames[0]!.response!.id];
+    expect(last.type).toBe('response.failed');
+    const rest = async (after: number) => framesOf(await (await server.ask(`${path}/${id}?stream=true&starting_after=${after}`)).text());
+    expect(await rest(last.sequence_number - 1)).toEqual([last]);
+    for (const more of [0, 1, 2, 3]) expect(await rest(last.sequence_number + more)).toEqual([]);
+  });
+
   test('cannot be cancelled where there is none', async () => {
     const { body } = await create({});
     expect((await json(`${path}/${body.id}/cancel`, {})).status).toBe(400);

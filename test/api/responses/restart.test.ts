@@ -103,6 +103,39 @@ test('a run that had begun to speak failed with gateway_restarted after a restar
   await after.close();
 });
 
+test.each([true, false])(
+  'a stream (%s) of a run that had begun to speak is gone on with after a restart: it fails, in numbers above those that were read',
+  async (stream) => {
+    const open = await folder();
+    const before = await open();
+    upstream.script(headersThenHang({ afterEvents: 3 }));
+    const begun = await before.ask(path, { model: 'gpt-4o-mini', input: 'one two three four', background: true, stream });
+    const id = /"id":"(resp_\w+)"/.exec(stream ? await firstOf(begun) : await begun.text())![1]!;
+    await ended(before, id, 'in_progress');
+    await before.close();
+    const after = await open();
+    await ended(after, id, 'failed');
+    const rest = async (last: number) => {
+      const text = await (await after.ask(`${path}/${id}?stream=true&starting_after=${last}`)).text();
+      return Array.from(text.matchAll(/^event: (\S+)\ndata: .*?"sequence_number":(\d+)/gm), ([, type, number]) => [type, Number(number)]);
+    };
+    for (const last of [1, 2, 3, 11])
+      expect(await rest(last)).toEqual([
+        ['error', last + 1],
+        ['response.failed', last + 2],
+      ]);
+    await after.close();
+  },
+);
+
+/** The first piece of a stream, which is then left. */
+async function firstOf({ body }: Response): Promise<string> {
+  const reader = body!.getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return Buffer.from(value!).toString();
+}
+
 onBothDatabases('kill -9', ({ place }) => {
   const say = async ({ url, key }: ServerProcess, body: object) => {
     const answer = await fetch(url + path, {

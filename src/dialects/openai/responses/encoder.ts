@@ -114,6 +114,11 @@ export class Encoder {
     return start + errorFrame + this.#items.emit('response.failed', this.#whole());
   }
 
+  /** The frames from here on have this number or a higher one. */
+  numberFrom(least: number): void {
+    this.#items.numberFrom(least);
+  }
+
   /** The last frame of a stream that ends before its response does. */
   cutShort(error: OpenAIError['error']): string {
     return this.#items.emit('error', `"error":${this.#items.json(error)}`);

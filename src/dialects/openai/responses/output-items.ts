@@ -1,9 +1,10 @@
 import { textOf, type JsonObject } from '#core/json';
 import { itemId } from './encode-items.ts';
 
-export type Frame = (type: string, members: string) => string;
+/** The text of a frame. @param number the sequence number, which the members have too */
+export type Frame = (type: string, members: string, number: number) => string;
 
-export const frameText: Frame = (type, members) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
+export const frameText = (type: string, members: string): string => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
 
 /** No frame: for whole answers. */
 export const noFrame: Frame = () => '';
@@ -43,7 +44,13 @@ export class OutputItems {
   }
 
   emit(type: string, members: string): string {
-    return this.#frame(type, `"sequence_number":${this.#number++},${members}`);
+    const number = this.#number++;
+    return this.#frame(type, `"sequence_number":${number},${members}`, number);
+  }
+
+  /** The frames from here on have this number or a higher one. */
+  numberFrom(least: number): void {
+    this.#number = Math.max(this.#number, least);
   }
 
   /** Does something whose frames are not sent. */

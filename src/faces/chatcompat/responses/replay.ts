@@ -66,6 +66,7 @@ export async function streamEntry({ clock, limits, find, live }: StreamingDeps, 
       if (!entry) throw gone();
     }
     await sayOn(encoder, eventsIn(entry));
+    if (!entry.body.run?.events) encoder.numberFrom(after + 1); // the client may have more frames than are left
     out.end(lastOf(encoder, entry));
   } catch (error) {
     if (exchange.opened && encoder) out.end(encoder.cutShort(encodeFault(faultOf(error)).error));
@@ -80,13 +81,12 @@ export const gone = () => new Fault('not-found', 'There is no response with this
 
 /** The same frames as ever, without those that the client has. */
 function encoderOf(body: StoredResponseBody, after: number, completedAt: () => unknown): Encoder {
-  let number = 0;
   const unsaid = { status: 'queued', output: [], usage: null, completed_at: null, error: null, incomplete_details: null };
   return new Encoder({
     response: { ...body.response, ...unsaid },
     ...includedIn(body),
     now: () => Number(completedAt() ?? 0),
-    frame: (type, members) => (number++ > after ? frameText(type, members) : ''),
+    frame: (type, members, number) => (number > after ? frameText(type, members) : ''),
   });
 }
 
@@ -107,7 +107,7 @@ function lastOf(encoder: Encoder, { body: { response } }: Entry): string {
 function eventsIn({ body: { response, answer = [], run } }: Entry): readonly GenerateEvent[] {
   if (run?.events) return run.events;
   const { status } = response;
-  if (status === 'failed' && answer.length === 0) return [];
+  if (status === 'failed' && answer.length === 0) return [{ type: 'started', model: textOf(response['model']), ignored: [] }];
   const events = [...eventsOfResponse(response, answer)];
   return status === 'failed' || status === 'cancelled' ? events.filter(({ type }) => type !== 'finished' && type !== 'usage') : events;
 }
