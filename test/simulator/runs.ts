@@ -95,7 +95,14 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
       const said = [{ role: 'user' as const, parts: [{ type: 'text' as const, text: 'hello' }] }];
       const response = queued(request, { id: `resp_${requestId}`, created: 0 }, true);
       const exchange = { sendJson: () => {} } as unknown as Exchange;
-      return background.begin({ exchange, request, response, continuation: { before: [], hasStored: false, said }, call: callOf(request, said), context });
+      return background.begin({
+        exchange,
+        request,
+        response,
+        continuation: { before: [], hasStored: false, isRepeating: false, said },
+        call: callOf(request, said),
+        context,
+      });
     },
     async close() {
       isClosing = true;

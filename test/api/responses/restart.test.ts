@@ -133,7 +133,7 @@ async function firstOf({ body }: Response): Promise<string> {
   const reader = body!.getReader();
   const { value } = await reader.read();
   await reader.cancel();
-  return Buffer.from(value!).toString();
+  return Buffer.from(value).toString();
 }
 
 onBothDatabases('kill -9', ({ place }) => {

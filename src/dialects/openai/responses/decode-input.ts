@@ -15,6 +15,8 @@ export interface Before {
   readonly turns: readonly Turn[];
   /** The turns of the items that the input refers to, by item id. */
   readonly items: ReadonlyMap<string, Turn>;
+  /** Is the item in the conversation so far? It is not taken again. */
+  readonly has?: (item: WireItem) => boolean;
 }
 
 export const nothingBefore: Before = { turns: [], items: new Map() };
@@ -27,7 +29,9 @@ export const nothingBefore: Before = { turns: [], items: new Map() };
 export function turnsOf(input: string | readonly WireItem[], before: Before, field = 'input'): readonly Turn[] {
   if (typeof input === 'string') return [textTurn('user', input)];
   const builder = new TurnBuilder(before.turns);
-  input.forEach((item, at) => take(item, `${field}[${at}]`, builder, before.items));
+  input.forEach((item, at) => {
+    if (!before.has?.(item)) take(item, `${field}[${at}]`, builder, before.items);
+  });
   return builder.turns;
 }
 

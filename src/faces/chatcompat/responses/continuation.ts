@@ -1,7 +1,8 @@
 import { turnsOf } from '#dialects/openai/responses/decode-input';
 import { itemFinder, listedItems, outputOf, referredResponses } from '#dialects/openai/responses/listed-items';
+import { itemPlace } from '#dialects/openai/responses/encode-items';
 import { withItemIds } from '#dialects/openai/responses/server-steps';
-import type { ResponsesRequest } from '#dialects/openai/responses/wire';
+import type { ResponsesRequest, WireItem } from '#dialects/openai/responses/wire';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Turn } from '#core/conversation';
@@ -17,6 +18,8 @@ export interface Continuation {
   readonly said: readonly Turn[];
   /** Is something of it stored, and not in the body of the request? */
   readonly hasStored: boolean;
+  /** Does the input repeat items of the conversation before it? */
+  readonly isRepeating: boolean;
   readonly previousId?: string;
   readonly conversationId?: string;
 }
@@ -25,13 +28,15 @@ export interface Continuation {
 export async function continuationOf(deps: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
   const { previousId, conversationId, entries } = await entriesBefore(deps, userId, request, exchange);
   const before = turnsOfChain(entries);
-  const items = await itemsNamed(deps, userId, request, exchange);
-  const said = turnsOf(request.input, { turns: before, items });
+  const has = finderIn(entries);
+  const items = await itemsNamed(deps, userId, request, has, exchange);
+  const said = turnsOf(request.input, { turns: before, items, has });
   if (conversationId !== undefined) requireRoom(deps, entries, said);
   return {
     before,
     said,
     hasStored: before.length > 0 || items.size > 0,
+    isRepeating: typeof request.input !== 'string' && request.input.some(has),
     ...(previousId === undefined ? {} : { previousId }),
     ...(conversationId === undefined ? {} : { conversationId }),
   };
@@ -76,6 +81,20 @@ const isResults = ({ parts }: Turn): boolean => parts.every(({ type }) => type =
 export const itemsIn = ({ id, body: { said, response, removed = [] } }: Entry): readonly JsonObject[] =>
   [...listedItems(id, said), ...outputOf(response)].filter((item) => !removed.includes(textOf(item['id'])));
 
+/** Finds items of these entries by their ids: clients send the output of a response back even where they continue it. */
+function finderIn(entries: readonly Entry[]): (item: WireItem) => boolean {
+  const kept = new Map(entries.map((entry) => [entry.id, entry]));
+  const idsOf = new Map<Entry, ReadonlySet<unknown>>();
+  return (item) => {
+    const id = 'id' in item ? item.id : undefined;
+    const entry = typeof id === 'string' ? kept.get(itemPlace(id)?.response ?? '') : undefined;
+    if (!entry) return false;
+    let ids = idsOf.get(entry);
+    if (!ids) idsOf.set(entry, (ids = new Set(itemsIn(entry).map((one) => one['id']))));
+    return ids.has(id);
+  };
+}
+
 /** A conversation that has grown longer could not be gone on with. @throws Fault `invalid` */
 function requireRoom({ responses: { mostItems } }: KeepingDeps, entries: readonly Entry[], said: readonly Turn[]): void {
   if (entries.reduce((sum, { items }) => sum + items, said.length) <= mostItems) return;
@@ -110,10 +129,17 @@ export const isRunning = (status: string) => runningStatuses.includes(status);
 /** Each takes a look into the database. */
 const mostReferred = 100;
 
-async function itemsNamed({ responses }: KeepingDeps, userId: number, { input }: ResponsesRequest, memory: NeededMemory): Promise<ReadonlyMap<string, Turn>> {
+/** @param has is the item in what the request continues? */
+async function itemsNamed(
+  { responses }: KeepingDeps,
+  userId: number,
+  { input }: ResponsesRequest,
+  has: (item: WireItem) => boolean,
+  memory: NeededMemory,
+): Promise<ReadonlyMap<string, Turn>> {
   const items = new Map<string, Turn>();
   if (typeof input === 'string') return items;
-  const ids = referredResponses(input);
+  const ids = referredResponses(input.filter((item) => !has(item)));
   if (ids.size > mostReferred) throw new Fault('invalid', `input must not name items of more than ${mostReferred} responses.`, { field: 'input' });
   const finders = new Map<string, ReturnType<typeof itemFinder>>();
   for (const id of ids) {
@@ -121,7 +147,7 @@ async function itemsNamed({ responses }: KeepingDeps, userId: number, { input }:
     if (entry) finders.set(id, itemFinder(entry.body));
   }
   for (const [at, item] of input.entries()) {
-    if (item.type !== 'item_reference' || !('id' in item)) continue;
+    if (item.type !== 'item_reference' || !('id' in item) || has(item)) continue;
     if (items.has(item.id)) throw new Fault('invalid', `input[${at}].id names an item that stands in the input already.`, { field: `input[${at}].id` });
     for (const id of referredResponses([item])) {
       const turn = finders.get(id)?.(item.id);

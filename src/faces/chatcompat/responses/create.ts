@@ -60,7 +60,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const answering = { response, ...includedBy(request), now: () => Math.floor(deps.clock.now() / 1000) };
   const words = wordsOf(
     answering,
-    { memory: exchange, progress: context.progress, fieldOf: fieldsOf(request.input, continuation) },
+    { memory: exchange, progress: context.progress, fieldOf: fieldsOf(continuation.isRepeating ? undefined : request.input, continuation) },
     stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), last['status'] === 'failed' ? {} : continuation) : undefined,
   );
   await answerCall(deps, exchange, { call, context, words });
