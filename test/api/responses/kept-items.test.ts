@@ -162,6 +162,22 @@ test.each<[taken: string, sent: readonly string[]]>([
   expect((await ask(`${conversations}/${id}/items`, { items: [{ role: 'user', content: 'x' }] })).http).toBe(200);
 });
 
+test('an item that is taken out of a conversation is that of its response all the same', async () => {
+  upstream.script(always(ok({ text: 'good day' })));
+  const { id } = await ask(conversations, {});
+  const made = await create({ conversation: id });
+  await ask(`${conversations}/${id}/items/${made.output[0].id}`, undefined, 'DELETE');
+  const next = await create({ previous_response_id: made.id, input: 'two' });
+  const run = await create({ previous_response_id: made.id, input: 'two', background: true });
+  await upstream.arrived(2);
+  await create({ conversation: id, input: 'two' });
+  await upstream.arrived(3);
+  const roles = upstream.requests.map(({ json }) => (json as Any).messages.map(({ role }: Any) => role));
+  const whole = ['user', 'assistant', 'user'];
+  expect(roles).toEqual([['user'], whole, whole, ['user', 'user']]);
+  for (const one of [next, run]) expect((await ask(`${responses}/${one.id}/input_items`)).data).toHaveLength(3);
+});
+
 test('an output may be named by its id behind its call, and nowhere else', async () => {
   upstream.script(always(ok()));
   const { id } = await create({ input: [{ role: 'user', content: 'How is it?' }, call, output], tools });

@@ -27,8 +27,9 @@ export interface Continuation {
 /** Looks up what a request continues, and the stored items that it names, each once. @throws Fault `not-found` with the field, `invalid` */
 export async function continuationOf(deps: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
   const { previousId, conversationId, entries } = await entriesBefore(deps, userId, request, exchange);
-  const before = turnsOfChain(entries);
-  const has = finderIn(entries);
+  const within = conversationId === undefined ? undefined : 'conversation';
+  const before = turnsOfChain(entries, within);
+  const has = finderIn(entries, within);
   const items = await itemsNamed(deps, userId, request, has, exchange);
   const said = turnsOf(request.input, { turns: before, items, has });
   if (conversationId !== undefined) requireRoom(deps, entries, said);
@@ -42,10 +43,13 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
   };
 }
 
-/** The turns of a chain. Outputs whose tool call was removed are left out: no provider takes them. */
-export function turnsOfChain(entries: readonly Entry[]): readonly Turn[] {
-  const turns = entries.flatMap(turnsIn);
-  if (!entries.some(({ body }) => body.removed)) return turns;
+/** Whose items are listed: items that were removed from a conversation are those of their response all the same. */
+type Within = 'conversation' | undefined;
+
+/** The turns of a chain. Outputs whose tool call was removed from the conversation are left out: no provider takes them. */
+export function turnsOfChain(entries: readonly Entry[], within: Within): readonly Turn[] {
+  const turns = entries.flatMap((entry) => (within && entry.body.removed ? turnsLeft(entry) : turnsIn(entry)));
+  if (!within || !entries.some(({ body }) => body.removed)) return turns;
   const calls = new Set<string>();
   return turns.flatMap((turn) => {
     for (const part of turn.parts) if (part.type === 'tool-call') calls.add(part.id);
@@ -54,9 +58,7 @@ export function turnsOfChain(entries: readonly Entry[]): readonly Turn[] {
   });
 }
 
-function turnsIn(entry: Entry): readonly Turn[] {
-  const { said, answer, response, removed } = entry.body;
-  if (removed) return turnsLeft(entry);
+function turnsIn({ body: { said, answer, response } }: Entry): readonly Turn[] {
   return answer && answer.length > 0 ? [...said, { role: 'model', parts: withItemIds(answer, outputOf(response)) }] : said;
 }
 
@@ -64,7 +66,7 @@ function turnsIn(entry: Entry): readonly Turn[] {
 function turnsLeft(entry: Entry): readonly Turn[] {
   const find = itemFinder(entry.body);
   const turns: Turn[] = [];
-  for (const { id } of itemsIn(entry)) {
+  for (const { id } of itemsIn(entry, 'conversation')) {
     const turn = find(textOf(id));
     const last = turns.at(-1);
     if (turn && last && isSameTurn(turn, last)) turns[turns.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] };
@@ -78,11 +80,13 @@ const isSameTurn = (turn: Turn, last: Turn): boolean => turn.role === last.role 
 const isResults = ({ parts }: Turn): boolean => parts.every(({ type }) => type === 'tool-result');
 
 /** The items of an entry, oldest first. */
-export const itemsIn = ({ id, body: { said, response, removed = [] } }: Entry): readonly JsonObject[] =>
-  [...listedItems(id, said), ...outputOf(response)].filter((item) => !removed.includes(textOf(item['id'])));
+export function itemsIn({ id, body: { said, response, removed } }: Entry, within: Within): readonly JsonObject[] {
+  const items = [...listedItems(id, said), ...outputOf(response)];
+  return within && removed ? items.filter((item) => !removed.includes(textOf(item['id']))) : items;
+}
 
 /** Finds items of these entries by their ids: clients send the output of a response back even where they continue it. */
-function finderIn(entries: readonly Entry[]): (item: WireItem) => boolean {
+function finderIn(entries: readonly Entry[], within: Within): (item: WireItem) => boolean {
   const kept = new Map(entries.map((entry) => [entry.id, entry]));
   const idsOf = new Map<Entry, ReadonlySet<unknown>>();
   return (item) => {
@@ -90,7 +94,7 @@ function finderIn(entries: readonly Entry[]): (item: WireItem) => boolean {
     const entry = typeof id === 'string' ? kept.get(itemPlace(id)?.response ?? '') : undefined;
     if (!entry) return false;
     let ids = idsOf.get(entry);
-    if (!ids) idsOf.set(entry, (ids = new Set(itemsIn(entry).map((one) => one['id']))));
+    if (!ids) idsOf.set(entry, (ids = new Set(itemsIn(entry, within).map((one) => one['id']))));
     return ids.has(id);
   };
 }

@@ -109,7 +109,7 @@ function itemRoutes(deps: KeepingDeps, found: (asked: Asked) => Promise<Conversa
       path: `${one}/items`,
       summary: 'The items of a conversation.',
       output: ItemPage,
-      answer: async (asked) => page((await entriesOf(deps, asked, await found(asked), 'read')).flatMap(itemsIn), queryOf(asked)),
+      answer: async (asked) => page((await entriesOf(deps, asked, await found(asked), 'read')).flatMap(itemsLeft), queryOf(asked)),
     },
     {
       ...shared,
@@ -167,17 +167,19 @@ async function entriesOf({ responses }: KeepingDeps, { exchange, caller }: Asked
   return head === null ? [] : responses.chain(caller.userId, head, 'conversation_id', exchange, isRead);
 }
 
+const itemsLeft = (entry: Entry) => itemsIn(entry, 'conversation');
+
 /** The item that the path names, and its entry. @throws Fault `not-found` */
 async function itemOf(deps: KeepingDeps, asked: Asked, conversation: Conversation): Promise<{ readonly item: JsonObject; readonly entry: Entry }> {
   const id = asked.exchange.params['item'];
-  for (const entry of await entriesOf(deps, asked, conversation, 'read')) for (const item of itemsIn(entry)) if (item['id'] === id) return { item, entry };
+  for (const entry of await entriesOf(deps, asked, conversation, 'read')) for (const item of itemsLeft(entry)) if (item['id'] === id) return { item, entry };
   throw new Fault('not-found', 'There is no item with this id in the conversation.', { field: 'item_id' });
 }
 
 /** Adds items to a conversation, as an entry of their own. @returns them as they are listed */
 async function addItems(deps: KeepingDeps, asked: Asked, conversation: Conversation, given: unknown) {
   const { userId } = asked.caller;
-  const before = turnsOfChain(await entriesOf(deps, asked, conversation));
+  const before = turnsOfChain(await entriesOf(deps, asked, conversation), 'conversation');
   const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
   await deps.responses.enter(userId);
   const id = `resp_${randomText(22)}`;

@@ -70,8 +70,9 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       output: ItemPage,
       async answer(asked) {
         const { userId, id, body } = await found(asked);
+        const within = isObject(body.response['conversation']) ? 'conversation' : undefined;
         const earlier = (await responses.chain(userId, id, 'response_id', asked.exchange, 'read')).slice(0, -1);
-        return page([...earlier.flatMap(itemsIn), ...listedItems(id, body.said)], queryOf(asked));
+        return page([...earlier.flatMap((entry) => itemsIn(entry, within)), ...listedItems(id, body.said)], queryOf(asked));
       },
     },
   ];

@@ -153,9 +153,9 @@ export class RunWorker {
     return undefined;
   }
 
-  async #callOf({ userId, previousId, body }: Entry, { request }: Run): Promise<GenerateCall> {
+  async #callOf({ userId, previousId, body }: Entry, { request, conversationId }: Run): Promise<GenerateCall> {
     const earlier = previousId === undefined ? [] : await this.#deps.responses.chain(userId, previousId, 'previous_response_id');
-    return { ...callOf(request, [...turnsOfChain(earlier), ...body.said]), stream: true };
+    return { ...callOf(request, [...turnsOfChain(earlier, conversationId === undefined ? undefined : 'conversation'), ...body.said]), stream: true };
   }
 
   /** Encodes the answer as its events come. A run that speaks is stored as such first: it cannot begin again. */
