@@ -12,27 +12,45 @@ interface Group {
 /**
  * A conversation as other wires accept it: neighbouring messages and calls of the model are one turn, and results follow the calls that they belong to directly,
  * whatever was said in between. Codex sends message, call, message, result. https://github.com/BerriAI/litellm/pull/32536
+ * Where the model has the last word then although results came last, their calls move down to them: the model is to answer what is new.
  */
 export function orderTurns(turns: readonly Turn[]): readonly Turn[] {
   const groups: Group[] = [];
   const callers = new Map<string, Group>();
   for (const turn of turns) {
-    const results = resultsOf(turn);
-    const caller = results && callers.get(results[0]!.id);
-    if (caller) {
-      caller.results.push(...results);
-      continue;
-    }
-    let group = groups.at(-1);
-    if (turn.role === 'model' && group?.turn.role === 'model' && group.results.length === 0) {
-      for (const part of ownMessage(group.parts.at(-1), turn.parts)) group.parts.push(part);
-    } else groups.push((group = { turn, parts: [...turn.parts], results: [] }));
+    const left = resultsOf(turn)?.filter((result) => !callers.get(result.id)?.results.push(result));
+    if (left?.length === 0) continue;
+    const group = addTurn(groups, left ? { ...turn, parts: left } : turn);
     for (const part of turn.parts) if (part.type === 'tool-call') callers.set(part.id, group);
   }
-  return groups.flatMap(({ turn, parts, results }): readonly Turn[] => {
+  const last = turns.at(-1);
+  const answered = last && hasLastWord(groups.at(-1)) ? new Set(resultsOf(last)?.map(({ id }) => callers.get(id)!)) : new Set<Group>();
+  return (answered.size === 0 ? groups : movedDown(groups, answered)).flatMap(({ turn, parts, results }): readonly Turn[] => {
     const whole = parts.length === turn.parts.length ? turn : { ...turn, parts };
     return results.length === 0 ? [whole] : [whole, { role: 'user', parts: results }];
   });
+}
+
+/** Adds a turn to the last group, which it continues, or as a new one. @returns its group */
+function addTurn(groups: Group[], turn: Turn): Group {
+  const last = groups.at(-1);
+  if (turn.role === 'model' && last?.turn.role === 'model' && last.results.length === 0) {
+    for (const part of ownMessage(last.parts.at(-1), turn.parts)) last.parts.push(part);
+    return last;
+  }
+  const group = { turn, parts: [...turn.parts], results: [] };
+  groups.push(group);
+  return group;
+}
+
+const hasLastWord = (group: Group | undefined): boolean =>
+  group?.turn.role === 'model' && group.results.length === 0 && !group.parts.some(({ type }) => type === 'tool-call');
+
+/** The groups with some of them at the end. */
+function movedDown(groups: readonly Group[], those: ReadonlySet<Group>): readonly Group[] {
+  const moved: Group[] = [];
+  for (const one of [...groups.filter((group) => !those.has(group)), ...those]) addTurn(moved, { ...one.turn, parts: one.parts }).results.push(...one.results);
+  return moved;
 }
 
 /** @returns undefined unless the turn consists of results */
