@@ -103,7 +103,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
           field,
         });
       if (links.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
-      if (links[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
+      if (links[0]!.previous_id !== null && !isRead) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
       memory?.need(copies * bytes);
       const entries = new Map<string, StoredEntry<Body>>();
       for (const ids of inTurns(links)) for (const entry of await table.read(userId, ids)) entries.set(entry.id, entry);

@@ -91,15 +91,17 @@ test('a run in the background that is deleted leaves nothing in its conversation
   expect(await textsOf(id)).toEqual(['user: zero']);
 });
 
-test('the items of a response are not there when what it goes on from was deleted, and the refusal says so', async () => {
+test('of the items of a response those are left whose responses are', async () => {
   upstream.script(always(ok()));
   const first = await create({});
-  const second = await create({ previous_response_id: first.id });
+  const second = await create({ previous_response_id: first.id, input: 'two' });
+  const third = await create({ previous_response_id: second.id, input: 'three' });
+  const itemsOf = async ({ id }: Any) => (await ask(`${responses}/${id}/input_items?order=asc`)).data.map(({ content }: Any) => content[0].text);
   await remove(first.id);
-  expect(await ask(`${responses}/${second.id}/input_items`)).toMatchObject({
-    http: 404,
-    error: { param: 'response_id', message: 'Something that response_id goes on from was deleted.' },
-  });
+  expect(await itemsOf(second)).toEqual(['two']);
+  expect(await itemsOf(third)).toEqual(['two', second.output[0].content[0].text, 'three']);
+  await remove(second.id);
+  expect(await itemsOf(third)).toEqual(['three']);
 });
 
 test('the metadata of a conversation stays where a change names none, and goes with null', async () => {
