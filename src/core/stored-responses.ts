@@ -30,10 +30,11 @@ export interface StoredResponses<Body> {
    * @param field what the client calls the id
    * @param memory where what is read counts
    * @param isRead it is only to be read: what was added to a conversation at the same time may have made it longer than can be gone on from
-   * @throws Fault `not-found`, also where an older one was deleted, unless it is only to be read; `invalid` beyond 500 items or 32 MiB, of what is only read 5,000 items or 64 MiB
+   * @throws Fault `not-found`, also where an older one was deleted, unless it is only to be read; `invalid` beyond 10,000 items or 32 MiB, of what is only read
+   *   15,000 items or 64 MiB
    */
   chain(userId: number, id: string, field: string, memory?: NeededMemory, isRead?: 'read'): Promise<readonly StoredEntry<Body>[]>;
-  /** Items of a conversation that a response may go on from. */
+  /** Items that a response may go on from. */
   readonly mostItems: number;
   /** About how many bytes of memory an entry takes with everything that it goes on from. */
   bytes(userId: number, id: string): Promise<number>;

@@ -99,7 +99,7 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
         exchange,
         request,
         response,
-        continuation: { before: [], hasStored: false, isRepeating: false, said },
+        continuation: { before: [], hasStored: false, isRepeating: false, itemsBefore: 0, said },
         call: callOf(request, said),
         context,
       });

@@ -22,12 +22,14 @@ export interface ResponseStore<Body> extends StoredResponses<Body> {
   purge(): Promise<boolean>;
 }
 
-const mostItems = 500;
+const mostItems = 10_000;
 const mostBytes = 32 * 2 ** 20;
 /** Of what is only read. */
-const mostRead = { items: 5000, bytes: 64 * 2 ** 20 };
+const mostRead = { items: 15_000, bytes: 64 * 2 ** 20 };
 /** Bytes of entries that are read in one turn of the event loop, unless a single one has more. */
 const turnBytes = 2 ** 20;
+/** How many that are, at the most. */
+const turnEntries = 200;
 
 export interface StoredDeps {
   readonly store: Store;
@@ -136,7 +138,7 @@ function* inTurns(links: readonly Link[]): Generator<readonly string[]> {
   let ids: string[] = [];
   let left = turnBytes;
   for (const { id, bytes } of links) {
-    if (ids.length > 0 && bytes > left) {
+    if (ids.length === turnEntries || (ids.length > 0 && bytes > left)) {
       yield ids;
       [ids, left] = [[], turnBytes];
     }

@@ -585,6 +585,19 @@ describe('what is kept', () => {
     expect((await read(body.id, '/input_items?after=nobody')).body.error).toMatchObject({ param: 'after' });
   });
 
+  test('that can be gone on from has up to 10,000 items before it; a longer one says that it is not stored', async () => {
+    const input = Array.from({ length: 9999 }, (_, at) => ({ role: 'user', content: `item ${at}` }));
+    const first = await create({ input });
+    expect(first.body).toMatchObject({ store: true });
+    expect((await read(first.body.id, '/input_items?limit=1')).body).toMatchObject({ has_more: true });
+    const { body, headers } = await create({ previous_response_id: first.body.id });
+    expect(body).toMatchObject({ status: 'completed', store: false });
+    expect(headers.get('x-dragoman-warnings')).toContain('store: the response could not be kept');
+    expect((await read(body.id)).status).toBe(404);
+    const { frames } = await streamed({ previous_response_id: first.body.id });
+    expect(frames.at(-1)!.response).toMatchObject({ status: 'completed', store: false });
+  });
+
   test('goes when it is deleted, and what went on from it cannot be gone on with', async () => {
     const first = (await create({})).body;
     const second = (await create({ previous_response_id: first.id })).body;
@@ -648,10 +661,10 @@ describe('conversations', () => {
     expect((await server.ask(`${conversations}/conv_0000000000000000000000/items/${name!.id}`)).status).toBe(404);
   });
 
-  test('of 500 items take no more, and are read and gone on from no longer than that', async () => {
+  test('of 10,000 items take no more, and are read and gone on from no longer than that', async () => {
     const { id } = (await json(conversations, {})).body;
     const items = (many: number) => ({ items: Array.from({ length: many }, (_, at) => ({ role: 'user', content: `item ${at}` })) });
-    for (let at = 0; at < 24; at++) expect((await json(`${conversations}/${id}/items`, items(20))).status).toBe(200);
+    expect((await create({ input: items(9979).items, conversation: id })).status).toBe(200);
     expect((await json(`${conversations}/${id}/items`, items(19))).status).toBe(200);
     const more = await Promise.all([1, 2, 3].map(() => json(`${conversations}/${id}/items`, items(1))));
     expect(more.toSorted((some, other) => some.status - other.status).map(({ status, body }) => [status, body.error?.param])).toEqual([

@@ -14,6 +14,8 @@ import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 export interface Continuation {
   /** The conversation before it, oldest first. */
   readonly before: readonly Turn[];
+  /** Items of the entries before it. */
+  readonly itemsBefore: number;
   /** Its own input. */
   readonly said: readonly Turn[];
   /** Is something of it stored, and not in the body of the request? */
@@ -32,9 +34,11 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
   const has = finderIn(entries, within);
   const items = await itemsNamed(deps, userId, request, has, exchange);
   const said = turnsOf(request.input, { turns: before, items, has });
-  if (conversationId !== undefined) requireRoom(deps, entries, said);
+  const itemsBefore = entries.reduce((sum, { items: its }) => sum + its, 0);
+  if (conversationId !== undefined) requireRoom(deps, itemsBefore + said.length);
   return {
     before,
+    itemsBefore,
     said,
     hasStored: before.length > 0 || items.size > 0,
     isRepeating: typeof request.input !== 'string' && request.input.some(has),
@@ -100,8 +104,8 @@ function finderIn(entries: readonly Entry[], within: Within): (item: WireItem) =
 }
 
 /** A conversation that has grown longer could not be gone on with. @throws Fault `invalid` */
-function requireRoom({ responses: { mostItems } }: KeepingDeps, entries: readonly Entry[], said: readonly Turn[]): void {
-  if (entries.reduce((sum, { items }) => sum + items, said.length) <= mostItems) return;
+function requireRoom({ responses: { mostItems } }: KeepingDeps, items: number): void {
+  if (items <= mostItems) return;
   throw new Fault('invalid', `conversation would have more than ${mostItems} items with this input: begin a new one.`, { field: 'conversation' });
 }
 

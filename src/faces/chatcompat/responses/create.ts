@@ -61,7 +61,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const words = wordsOf(
     answering,
     { memory: exchange, progress: context.progress, fieldOf: fieldsOf(continuation.isRepeating ? undefined : request.input, continuation) },
-    stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), last['status'] === 'failed' ? {} : continuation) : undefined,
+    stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), continuation) : undefined,
   );
   await answerCall(deps, exchange, { call, context, words });
 }
@@ -110,10 +110,15 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }:
   };
 }
 
-/** An answer that cannot be kept is an answer all the same: it says so itself. One that failed is in no conversation. */
-async function keep({ responses, conversations, log }: KeepingDeps, entry: Entry, { conversationId }: Pick<Continuation, 'conversationId'>): Promise<boolean> {
+/**
+ * An answer that cannot be kept is an answer all the same: it says so itself. So does one that could not be gone on from. One that failed is in no conversation,
+ * and a conversation that has grown too long by it can be read.
+ */
+async function keep({ responses, conversations, log }: KeepingDeps, entry: Entry, { itemsBefore, conversationId }: Continuation): Promise<boolean> {
+  const isAdded = conversationId !== undefined && entry.status !== 'failed';
+  if (!isAdded && itemsBefore + entry.items > responses.mostItems) return false;
   try {
-    await (conversationId === undefined ? responses.keep(entry) : conversations.add(conversationId, entry));
+    await (isAdded ? conversations.add(conversationId, entry) : responses.keep(entry));
     return true;
   } catch (error) {
     log('A response was not kept.', error);
