@@ -143,6 +143,22 @@ test.each([
   }
 });
 
+test.each([
+  ['chat', 'priority', 'priority'],
+  ['messages', 'priority', 'priority'],
+  ['messages', 'standard', 'default'],
+])('a client of either OpenAI interface learns that a provider of %s served in the tier %s', async (model, told, tier) => {
+  for (const stream of [false, true]) {
+    for (const face of ['chat', 'responses'] as const) {
+      const chat = stream ? replay(chunks(told)) : body(JSON.stringify(completion(told)));
+      upstream.script(model === 'chat' ? chat : tiered['messages']!(stream, { service_tier: told }));
+      const { raw } = await askFace(server, face, { model, content: 'weather?', stream, more: { service_tier: 'auto' } });
+      const last = raw.split('\n').findLast((line) => line.includes('"service_tier"'));
+      expect(last).toContain(`"service_tier":"${tier}"`);
+    }
+  }
+});
+
 /** Answers of ten tokens in and ten out. @param told what the usage says of the tier; in a stream of messages at the beginning. @param last what it says at the end of one */
 const tiered: Readonly<Record<string, (stream: boolean, told: object, last?: object) => Behaviour>> = {
   messages: (stream, told, last = {}) => {

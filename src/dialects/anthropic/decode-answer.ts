@@ -1,7 +1,7 @@
 import { randomText } from '#kit/crypto/ids';
 import type { Citation, ForeignPart } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
-import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
+import { isEmpty, isObject, rest, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import { codePoints } from '#kit/text/surrogates';
 import { argumentsOf, writtenOfArguments } from '../shared/arguments.ts';
 import { DistinctIds } from '../shared/distinct-ids.ts';
@@ -9,7 +9,7 @@ import { isCount } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { UnclosedJson } from '../shared/unclosed-json.ts';
 import { faultOfError, malformed } from './faults.ts';
-import { usageOf } from './usage.ts';
+import { servedTier, usageOf } from './usage.ts';
 import { carriedAs, dialect, type Loose } from './wire.ts';
 
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -174,7 +174,7 @@ class MessageReader implements Reader {
       model: textOf(fields['model']) || this.#model,
       ignored: this.#ignored,
       ...(counted ? { usage: counted } : {}),
-      ...carriedAs(carried),
+      ...extraOf({ [dialect]: carried, 'openai-chat': servedTier(this.#usage) }),
     });
   }
 
@@ -298,7 +298,7 @@ class MessageReader implements Reader {
     if (isWhole && this.#isTruncated) throw malformed();
     const note = Object.hasOwn(reasons, raw) ? {} : { '.stop_reason': raw };
     const carried = { ...rest(event, deltaMembers), ...rest(delta, stopMembers), ...note };
-    const extra = isEmpty(carried) ? {} : { extra: { [dialect]: carried } };
+    const extra = extraOf({ [dialect]: carried, 'openai-responses': servedTier(this.#usage) });
     events.push({ type: 'finished', candidate: 0, reason: this.#reasonOf(reason, raw), raw, ...extra });
   }
 
@@ -307,6 +307,12 @@ class MessageReader implements Reader {
     if (reason === 'tool' && this.#calls === 0) return 'stop';
     return reason === 'stop' && this.#calls > 0 && raw === 'end_turn' ? 'tool' : reason;
   }
+}
+
+/** The members of an event that only some wires have, as a member to be spread. */
+function extraOf(members: Extra): { readonly extra?: Extra } {
+  const extra = Object.fromEntries(Object.entries(members).filter(([, one]) => !isEmpty(one)));
+  return isEmpty(extra) ? {} : { extra };
 }
 
 /** The wire cites with whole blocks; only citations of web pages have a URL. */

@@ -68,6 +68,14 @@ const besideAnswers: ReadonlySet<string> = new Set(['compaction', 'advisor_messa
  */
 export const rateOf = ({ speed, inference_geo: geo }: Readonly<Record<string, unknown>>): number => (speed === 'fast' ? 2 : 1) * (geo === 'us' ? 1.1 : 1);
 
+const tiers: Readonly<Record<string, string>> = { standard: 'default', priority: 'priority' };
+
+/** The tier that a usage names, in the words of OpenAI's interfaces; absent where they have none. https://platform.claude.com/docs/en/api/service-tiers */
+export function servedTier({ service_tier: tier }: JsonObject): { readonly service_tier?: string } {
+  const name = textOf(tier);
+  return Object.hasOwn(tiers, name) ? { service_tier: tiers[name]! } : {};
+}
+
 /** Tokens written into the cache, and how many of them for an hour. Where the two lifetimes do not add up to the total, the total counts. */
 function writesOf({ cache_creation_input_tokens: sum, cache_creation: parts }: Readonly<Record<string, unknown>>) {
   const part = (name: string): number => (isObject(parts) && isCount(parts[name]) ? parts[name] : 0);

@@ -79,7 +79,15 @@ class ChunkReader implements Reader {
       if (isOther && candidate.hasBegun && !candidate.finished && startsMessage(choice)) throw malformed();
       takeChoice(choice, index, candidate, events);
     }
+    this.#noteTier(events);
     return events;
+  }
+
+  /** Responses end with the tier that answered. */
+  #noteTier(events: GenerateEvent[]): void {
+    const last = events.at(-1);
+    if (last?.type !== 'finished' || this.#tier === '' || this.#tier === 'auto') return;
+    events[events.length - 1] = { ...last, extra: { ...last.extra, 'openai-responses': { service_tier: this.#tier } } };
   }
 
   isFinished(): boolean {
