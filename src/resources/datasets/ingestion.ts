@@ -205,15 +205,16 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       queueOne(inside, caller, dataset, { filename, bytes, source: { form: 'file', blob }, sourceId }),
     ended: async (jobId, signal) => (await ended(jobId, Infinity, signal))!,
     endedWithin: async (seconds, jobId, signal) => (await ended(jobId, clock.monotonic() + seconds * 1000, signal)) !== undefined,
-    takeBack: ({ fileId, jobId }) =>
-      store.transaction(async (inside) => {
-        const { rows } = await sql<{ isEmpty: boolean }>`
-          update dataset_files set next_blob = null, next_bytes = null, job_id = null
-          where id = ${fileId} and job_id = ${jobId} and deleted_at is null and exists (select from job where id = ${jobId} and state in ('failed', 'cancelled'))
-          returning generation = 0 and not narrowed as "isEmpty"`.execute(inside.db);
-        if (rows[0]?.isEmpty) await removal.fileWithin(inside, fileId); // one with grants stays: the next of this name is for those alone
-      }),
+    takeBack: (begun) => store.transaction((inside) => takenBack(inside, begun, removal)),
   };
+}
+
+async function takenBack(inside: Access, { fileId, jobId }: Begun, removal: IngestionDeps['removal']): Promise<void> {
+  const { rows } = await sql<{ isEmpty: boolean }>`
+    update dataset_files set next_blob = null, next_bytes = null, job_id = null
+    where id = ${fileId} and job_id = ${jobId} and deleted_at is null and exists (select from job where id = ${jobId} and state in ('failed', 'cancelled'))
+    returning generation = 0 and not narrowed as "isEmpty"`.execute(inside.db);
+  if (rows[0]?.isEmpty) await removal.fileWithin(inside, fileId); // one with grants stays: the next of this name is for those alone
 }
 
 const labelsOf = ({ app, tags }: Labels): JsonObject => ({ ...(app === undefined ? {} : { app }), ...(tags ? { tags } : {}) });
