@@ -194,13 +194,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
         );
       return queue(caller, dataset, files, faultOfFile);
     },
-    copyAll: (caller, dataset, from) =>
-      queue(
-        caller,
-        dataset,
-        from.map(({ id: fileId, filename, bytes, blob }) => ({ filename, bytes, source: { form: 'copy', fileId, blob } })),
-        faultOfFile,
-      ),
+    copyAll: (caller, dataset, from) => queue(caller, dataset, from.map(copied), faultOfFile),
     beginWithin: (inside, caller, dataset, { filename, blob, bytes, sourceId }) =>
       queueOne(inside, caller, dataset, { filename, bytes, source: { form: 'file', blob }, sourceId }),
     ended: async (jobId, signal) => (await ended(jobId, Infinity, signal))!,
@@ -208,6 +202,8 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
     takeBack: (begun) => store.transaction((inside) => takenBack(inside, begun, removal)),
   };
 }
+
+const copied = ({ id: fileId, filename, bytes, blob }: CopiedFile): Queued => ({ filename, bytes, source: { form: 'copy', fileId, blob } });
 
 async function takenBack(inside: Access, { fileId, jobId }: Begun, removal: IngestionDeps['removal']): Promise<void> {
   const { rows } = await sql<{ isEmpty: boolean }>`
