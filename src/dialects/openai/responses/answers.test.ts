@@ -207,3 +207,21 @@ test('every member of the response object is there, null where nothing was said'
     output: [{ type: 'message', status: 'completed', content: [{ text: '', annotations: [], logprobs: [] }] }],
   });
 });
+
+test('texts of a message become one part, and their citations refer to it, whole and streamed', () => {
+  const cited = { type: 'url_citation', start_index: 0, end_index: 3, url: 'https://a.example/', title: 'A' };
+  const content = [
+    { type: 'output_text', text: '🐉ne ', annotations: [] },
+    { type: 'output_text', text: 'two', annotations: [cited] },
+  ];
+  const item = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content };
+  const response = { id: 'resp_1', model: 'm', status: 'completed', output: [item], usage: { input_tokens: 1, output_tokens: 1 } };
+  const events = content.map(({ text: delta }, at) => ({ type: 'response.output_text.delta', output_index: 0, content_index: at, delta }));
+  const last = { type: 'response.completed', response };
+  const streamed = [...events, { type: 'response.output_item.done', output_index: 0, item }, last].map((one) => `data: ${JSON.stringify(one)}\n\n`);
+  for (const said of [decodeResult(response, 'm'), decoded(Buffer.from(streamed.join('')))]) {
+    const moved = { ...cited, start_index: 4, end_index: 7 };
+    expect(encoded(said).response['output']).toMatchObject([{ content: [{ type: 'output_text', text: '🐉ne two', annotations: [moved] }] }]);
+    expect(fold(said).candidates[0]!.parts).toMatchObject([{ text: '🐉ne two', citations: [{ start: 4, end: 7 }] }]);
+  }
+});

@@ -6,6 +6,7 @@ import { textOfArguments } from '../../shared/arguments.ts';
 import { DistinctIds } from '../../shared/distinct-ids.ts';
 import type { Reader } from '../../shared/decoder.ts';
 import { UnclosedJson } from '../../shared/unclosed-json.ts';
+import { codePoints } from '#kit/text/surrogates';
 import { isCount } from '../../shared/read-fields.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
 import { faultOfError, malformed } from './faults.ts';
@@ -323,16 +324,18 @@ const hasItems = ({ output }: Loose): boolean => Array.isArray(output) && output
 const callMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'input', 'status']);
 const messageMembers = new Set(['type', 'id', 'role', 'content', 'status']);
 
-/** The content of a message that was not streamed, then its carried members. */
+/** The content of a message that was not streamed, then its carried members. Neighbouring texts become one part, to which the annotations of each then refer. */
 function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {
   const { content: its } = item;
   const content: readonly unknown[] = typeof its === 'string' ? [{ type: 'output_text', text: its }] : Array.isArray(its) ? its : [];
   const events: GenerateEvent[] = [];
   const annotations: Json[] = [];
+  let before = 0; // code points of the texts that the part is joined to
   for (const part of content) {
     if (!isObject(part)) continue;
     const text = textOf(part['text']);
-    if (Array.isArray(part['annotations'])) annotations.push(...(part['annotations'] as readonly Json[]));
+    if (Array.isArray(part['annotations'])) for (const one of part['annotations'] as readonly Json[]) annotations.push(movedBy(before, one));
+    before = part['type'] === 'refusal' ? 0 : before + codePoints(text);
     if (!streamed && part['type'] === 'output_text' && text !== '') events.push({ type: 'text', candidate: 0, text, ...scored(part['logprobs']) });
     if (!streamed && part['type'] === 'refusal' && textOf(part['refusal']) !== '')
       events.push({ type: 'refusal', candidate: 0, text: textOf(part['refusal']) });
@@ -342,8 +345,15 @@ function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {
     ...(annotations.length > 0 ? { '.annotations': annotations } : {}),
     ...(isEmpty(others) || item['status'] === 'incomplete' ? {} : { '.message': others }),
   };
-  const citations = content.length === 1 ? annotations.flatMap(citationOf) : []; // with several parts it is unknown which one the indexes refer to
+  const isText = content.every((part) => !isObject(part) || part['type'] === 'output_text');
+  const citations = isText ? annotations.flatMap(citationOf) : []; // beside a refusal it is unknown which text the indexes refer to
   return isEmpty(note) ? events : [...events, { type: 'text', candidate: 0, text: '', ...(citations.length > 0 ? { citations } : {}), ...carriedAs(note) }];
+}
+
+function movedBy(before: number, annotation: Json): Json {
+  if (before === 0 || !isObject(annotation)) return annotation;
+  const { start_index: start, end_index: end } = annotation;
+  return isCount(start) && isCount(end) ? { ...annotation, start_index: start + before, end_index: end + before } : annotation;
 }
 
 /** What the item of a search reports to clients of other wires. */
