@@ -73,7 +73,7 @@ export const isSent = (name: Field, call: GenerateCall): boolean => (sentIn[name
 const none: string[] = [];
 const fieldNames = Object.keys(usedIn) as Field[];
 
-/** The fields that a call uses and a target ignores, as `field: reason`, and searches that it cannot be told of. */
+/** The fields that a call uses and a target ignores, as `field: reason`, and a warning for provider searches whose results are lost. */
 export function ignoredIn(call: GenerateCall, { fields }: FieldSupport): readonly string[] {
   let all: string[] = none;
   for (const name of fieldNames) {
@@ -84,7 +84,7 @@ export function ignoredIn(call: GenerateCall, { fields }: FieldSupport): readonl
   return call.turns.some(hasLostSearch) ? [...all, lostSearch] : all;
 }
 
-const lostSearch = 'web_search_call: what a provider found in an earlier search is not sent to the model again.';
+const lostSearch = 'web_search_call: the results of an earlier provider search are not sent to the model again.';
 const hasLostSearch = ({ parts }: Turn): boolean => parts.some((part) => part.type === 'search' && part.isLost);
 
 /** The warning for a field whose note applies, as `field: reason`. */

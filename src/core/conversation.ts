@@ -91,7 +91,7 @@ export interface SearchPart {
   readonly query: string;
   readonly state: 'searching' | 'completed' | 'failed';
   readonly sources: readonly { readonly url: string; readonly title: string }[];
-  /** A client sent back the search of a provider, without what only that provider reads of it. */
+  /** Returned by a client without its results, which only the provider that searched can read. */
   readonly isLost?: true;
 }
 

@@ -62,7 +62,7 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
    * For one stream: frames → events.
    * @param model the model's upstream name, for answers that do not report one
    * @param ignored notes about ignored fields, reported by the `started` event
-   * @param call the call that is answered: some wires are decoded differently where the model may search
+   * @param call the call that is answered: some servers send tool names in pieces, and clients of the same wire see what hosted tools do
    */
   decoder(model: string, ignored?: readonly string[], call?: Pick<GenerateCall, 'tools' | 'dialect'>): Decoder;
   /** @param body parsed JSON. @throws Fault `upstream-failed` where it is not an answer, or the fault that its error means */

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { Fault, noRoom } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { leastBytesPerMillisecond, leftOpen, tooLarge, tooSlow } from './arriving.ts';
@@ -39,14 +40,21 @@ export function readBody(
   if (announced && !exchange.hasRoom(length)) throw noRoom();
   exchange.invite();
   if (incoming.complete && incoming.readableLength === length) {
-    // Nearly always: it came with its head.
+    // The usual case: the body arrived with the head.
     if (!exchange.take(length)) throw noRoom();
-    return incoming.read() as Buffer;
+    return buffered(incoming);
   }
   return arriving(exchange, length, limits, clock);
 }
 
-/** A body that has not come yet. @param length Infinity if it is not announced. @throws the same */
+/** All that a stream which has ended holds: it gives one piece at a time. */
+function buffered(incoming: Readable): Buffer {
+  const pieces: Buffer[] = [];
+  for (let piece = incoming.read() as Buffer | null; piece; piece = incoming.read() as Buffer | null) pieces.push(piece);
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}
+
+/** A body that has not arrived completely. @param length bytes; Infinity if not announced. @throws the same */
 async function arriving(exchange: Exchange, length: number, { bodyBytes, bodyIdleSeconds }: BodyLimits, clock: Clock): Promise<Uint8Array> {
   const { incoming } = exchange;
   let first: Buffer | undefined; // nearly always the only one, which is not copied

@@ -55,6 +55,7 @@ export async function underAttack(attacks: readonly Attack[]): Promise<Borne> {
   for (const attack of attacks) {
     let seen = await suffered(server, upstream, attack);
     // Code that is not warm yet, and the garbage of the attacks before, are no fault of the request.
+    // Each limit has to be met by some try, not all by the same one.
     for (let again = 0; again < 4 && (seen.stretch > most.stretch || seen.resident - idle > most.resident); again++) {
       await setTimeout(1000);
       await watched(server, 'collect');

@@ -297,7 +297,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ['does not write down how far an answer is', 349, () => planted({ journal: (journal) => changed(journal, { spoke: () => undefined }) })],
   [
     'goes on where the disk takes no word of it',
-    2052,
+    3079,
     () =>
       planted({
         journal: (journal) =>
@@ -435,7 +435,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ['does not count what a dead worker spent', 188, () => replaced(Bookings.prototype, 'take', () => () => [])],
   ['gives a run the same step each time it is taken up', 15, () => reads(steps.take, 'each', () => 0)],
   ['does not look up whose a run is when it is taken up', 229, () => rights(() => ({ callerOf: async (who) => someone(who) }))],
-  ['lets the run of a suspended user go on', 2679, () => rights(() => ({ watch: () => () => undefined }))],
+  ['lets the run of a suspended user go on', 4364, () => rights(() => ({ watch: () => () => undefined }))],
   ['lets the request of a suspended user go on', 856, () => planted({ rights: (own) => ({ ...own, ongoing: new Set() }) })],
   [
     'keeps what it set aside to see whether a run can be paid for',

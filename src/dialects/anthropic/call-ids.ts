@@ -1,4 +1,5 @@
 import type { Part, ToolResultPart, Turn } from '#core/conversation';
+import { DistinctIds } from '../shared/distinct-ids.ts';
 
 /** The wire allows letters, digits, `_` and `-` in an id. */
 export const idOf = (id: string): string => id.replaceAll(/[^\w-]/g, '_') || '_';
@@ -10,24 +11,15 @@ export const idOf = (id: string): string => id.replaceAll(/[^\w-]/g, '_') || '_'
  */
 export function withUniqueIds(turns: readonly Turn[]): readonly Turn[] {
   const ids = turns.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' ? [idOf(part.id)] : [])));
-  const taken = new Set(ids);
-  if (taken.size === ids.length) return turns;
+  if (new Set(ids).size === ids.length) return turns;
+  const distinct = new DistinctIds(ids);
   const used = new Set<string>();
-  const counts = new Map<string, number>();
-  const newId = (id: string): string => {
-    if (!used.has(id)) return id;
-    let count = counts.get(id) ?? 1;
-    do count++;
-    while (taken.has(`${id}_${count}`));
-    counts.set(id, count);
-    return `${id}_${count}`;
-  };
   const calls = new Map<string, Calls>(); // by the id that the client gave them
   const renamed = (part: Part, turn: number): Part => {
     if (part.type === 'tool-call') {
-      const id = newId(idOf(part.id));
+      const wireId = idOf(part.id);
+      const id = used.has(wireId) ? distinct.next(wireId) : wireId;
       used.add(id);
-      taken.add(id);
       const its = calls.get(part.id);
       if (its?.turn === turn) its.ids.push(id);
       else calls.set(part.id, { turn, ids: [id], answered: 0 });

@@ -88,9 +88,7 @@ function obstacleTo(call: GenerateCall, { adaptive: isAdaptive, withoutThinking:
   if (isForced(call.toolChoice) && !(withoutForcedTools && isTranslated(call, dialect))) return 'the provider does not think where a tool must be called.';
   if (isAdaptive) return undefined;
   if (lacksThought(call)) return thoughtsMissing;
-  return !withoutPrefill && isBegunWithoutThought(call)
-    ? 'the provider does not think where it continues an answer that began without its thoughts.'
-    : undefined;
+  return !withoutPrefill && isBegunWithoutThought(call) ? 'the provider cannot think while it continues an answer that began without thoughts.' : undefined;
 }
 
 const thoughtsMissing = 'the thoughts before the last tool calls are not there.';

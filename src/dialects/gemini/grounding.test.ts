@@ -20,8 +20,10 @@ test('the text that citations quote is kept up to a bound, and what is behind it
 });
 
 test('an answer that nothing cites has no metadata, and its text costs nothing', () => {
-  const grounding = new Grounding({ left: 10 });
+  const room = { left: 10 };
+  const grounding = new Grounding(room);
   grounding.text('12345678', []);
   grounding.text('12345678', []);
+  expect(room.left).toBe(10);
   expect(grounding.metadata({})).toEqual({});
 });

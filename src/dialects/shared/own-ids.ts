@@ -1,4 +1,5 @@
 import type { Turn } from '#core/conversation';
+import { DistinctIds } from './distinct-ids.ts';
 
 interface Place {
   readonly turn: number;
@@ -20,9 +21,9 @@ export function withOwnIds(turns: readonly Turn[]): readonly Turn[] {
   const rename = ({ turn, at }: Place, id: string) => {
     renamed[turn]![at] = { ...renamed[turn]![at]!, id } as Turn['parts'][number];
   };
-  const numbers = new Map<string, number>();
+  const distinct = new DistinctIds(ids);
   for (const { id, calls, results } of runs) {
-    const own = calls.map((_, at) => (at === 0 ? id : newId(id, numbers, ids)));
+    const own = calls.map((_, at) => (at === 0 ? id : distinct.next(id)));
     for (const [at, call] of calls.entries()) rename(call, own[at]!);
     const from = firstAnswered(calls, results.length);
     for (const [at, result] of results.entries()) rename(result, own[Math.min(from + at, own.length - 1)]!);
@@ -38,7 +39,7 @@ function firstAnswered(calls: readonly Place[], results: number): number {
 }
 
 /** Those with several calls, and all ids. */
-function runsIn(turns: readonly Turn[]): { readonly runs: readonly Run[]; readonly ids: Set<string> } {
+function runsIn(turns: readonly Turn[]): { readonly runs: readonly Run[]; readonly ids: Iterable<string> } {
   const open = new Map<string, Run>();
   const runs = new Set<Run>();
   for (const [turn, { parts }] of turns.entries()) {
@@ -53,16 +54,5 @@ function runsIn(turns: readonly Turn[]): { readonly runs: readonly Run[]; readon
       }
     }
   }
-  return { runs: [...runs], ids: new Set(open.keys()) };
-}
-
-/** @param numbers the last one tried for each id: numbers that are taken are passed over once for all of its calls */
-function newId(id: string, numbers: Map<string, number>, ids: Set<string>): string {
-  for (let number = (numbers.get(id) ?? 1) + 1; ; number++) {
-    const fresh = `${id}_${number}`;
-    if (ids.has(fresh)) continue;
-    ids.add(fresh);
-    numbers.set(id, number);
-    return fresh;
-  }
+  return { runs: [...runs], ids: open.keys() };
 }

@@ -21,7 +21,7 @@ export interface RawDeps extends Pick<GeneratingDeps, 'limits'> {
   readonly sendRaw: SendRaw;
 }
 
-/** Media requests, forwarded as they came to a provider of the same interface; 501 where none has the model. */
+/** Media requests, forwarded unchanged to a provider of the same interface: 404 for an unknown model, 501 for one that cannot do the task. */
 export function rawRoutes(deps: RawDeps): readonly Route[] {
   return operations.map((operation) => ({
     method: 'POST',

@@ -63,7 +63,6 @@ export class RecentRows {
   /** Some rows are only in the files. At first nobody wants any: a worker's are read from its files. */
   isLost = true;
 
-  /** All rows that are written have been taken. */
   get isEmpty(): boolean {
     return this.#count === 0;
   }

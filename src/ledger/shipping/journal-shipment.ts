@@ -28,7 +28,7 @@ export interface JournalShipmentDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** Records are read from files until they have so many bytes. */
+/** Bytes of records after which reading from files stops. */
 const bytesAtOnce = 524_288;
 /** Dead calls are shipped in batches of this size. */
 const deathsAtOnce = 500;
@@ -148,6 +148,8 @@ export class JournalShipment {
       }
     }
     const entries: Entry[] = [];
+    this.#waiting = entries; // what was read before a read that fails is shipped all the same: the tail does not go back
+    this.isCaughtUp = false;
     let bytes = 0;
     do {
       const next = await this.#tail.read(ended);
@@ -158,7 +160,6 @@ export class JournalShipment {
       }
       this.isCaughtUp = next.length === 0;
     } while (!this.isCaughtUp && bytes < bytesAtOnce);
-    this.#waiting = entries;
     if (!memory || this.#tail.place < this.#memoryFrom) return;
     if (memory.recent.isLost) this.#beginMemory();
     else this.#isFromMemory = true;

@@ -62,6 +62,19 @@ describe('shipping', () => {
     expect(booked()).toHaveLength(21);
   });
 
+  test('what was read of a journal before a read of it failed is shipped', async () => {
+    const { disk, clock, journal, booked } = await startShipping({ writer: 'w1', ofWorkers: true });
+    await pass(clock, 100);
+    let reads = 0;
+    disk.before = (act) => {
+      if (act === 'read' && ++reads === 2) throw new Error('EIO');
+    };
+    for (const id of names(3)) void journal.settled(settled(began(id)));
+    await pass(clock, 5000);
+    expect(reads).toBeGreaterThan(2);
+    expect(booked()).toEqual(completed(names(3)));
+  });
+
   test('uses the memory of a shipment again, but not that of one that failed: it may still be on its way', async () => {
     const { sink, clock, journal, booked } = await startShipping();
     const given: Uint8Array[] = [];

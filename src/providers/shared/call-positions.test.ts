@@ -66,3 +66,16 @@ test('the positions of a long conversation take one pass', () => {
 test('arguments of any depth and length are taken', () => {
   for (const json of ['['.repeat(30_000), '{"a":'.repeat(10_000) + '1' + '}'.repeat(10_000), 'x'.repeat(10_000_000)]) expect(next(round, json)).toMatch(/ 0$/);
 });
+
+test('an object with more members than are compared is known by their number', () => {
+  const foreign = (members: number): Part => ({
+    type: 'foreign',
+    dialect: 'gemini',
+    value: Object.fromEntries(Array.from({ length: members }, (_, at) => [`k${at}`, at])),
+  });
+  const conversation = (members: number) => [asked, ...round.slice(1), user(...Array.from({ length: 16 }, () => foreign(members)))];
+  expect(next(conversation(5000))).toBe(next(conversation(5000)));
+  expect(next(conversation(5000))).not.toBe(next(conversation(5001)));
+  const large = conversation(20_000);
+  expect(cpuMilliseconds(() => next(large))).toBeLessThan(50);
+});

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { MediaPart, Part, Turn } from '#core/conversation';
+import type { ForeignPart, MediaPart, Part, Turn } from '#core/conversation';
+import type { JsonObject } from '#core/json';
 import { objectBy } from '#kit/json/foreign';
 import { valueIn } from '#kit/json/value-in';
 
@@ -11,9 +12,9 @@ const end = 1000;
 const mostBefore = 100_000;
 const mostOfOne = 4000;
 /** Characters of the arguments of the calls whose positions are asked for. */
-const mostOfCalls = 1_000_000;
+const mostOfCalls = 200_000;
 /** Characters of the arguments of one such call; those of a longer one do not count. */
-export const mostArguments = 65_536;
+export const mostArguments = 16_384;
 /** Positions are known of the calls of this many answers, the newest. */
 const mostAnswers = 500;
 /** Levels of a JSON value that count. */
@@ -41,7 +42,7 @@ export class Positions {
     this.#turns = turns;
   }
 
-  /** @param at index of the model's turn; behind the last one for the answer that is being given. @param ordinal index of the call among those of the turn. @param json its arguments; undefined where they are too long */
+  /** @param at index of the model's turn; `turns.length` for the answer in progress. @param ordinal index of the call among those of the turn. @param json its arguments; undefined where they are too long */
   of(at: number, ordinal: number, name: string, json: string | undefined): string {
     this.#answers ??= answersIn(this.#turns);
     const { digest = '', calls = 0 } = this.#answers.get(at) ?? {};
@@ -123,8 +124,7 @@ class Running {
           else this.#part(one, role);
         break;
       case 'foreign':
-        // Those of an answer may be thoughts. A mark of a cache moves from request to request.
-        if (role === 'user') this.#put(`foreign ${canonical({ ...part.value, cache_control: null }, { left: mostOfOne })}`);
+        if (role === 'user') this.#foreign(part); // in an answer they may be thoughts
         break;
       case 'thought':
       case 'search':
@@ -134,7 +134,14 @@ class Running {
     }
   }
 
-  /** JSON in a form of its own while there is room, else its text. */
+  #foreign({ value }: ForeignPart): void {
+    const room = { left: Math.min(mostOfOne, this.#left) };
+    const before = room.left;
+    this.#put(`foreign ${canonical(value, room)}`);
+    this.#left -= before - Math.max(0, room.left);
+  }
+
+  /** Canonical JSON while the budget lasts, otherwise the ends of the text. */
   #json(json: string, read: (json: string) => string): string {
     if (json.length > mostOfOne || json.length > this.#left) return endsOf(json);
     this.#left -= json.length;
@@ -170,7 +177,10 @@ function valueOf(text: string): string {
   return value === undefined ? endsOf(text) : canonical(value, { left: mostOfOne });
 }
 
-/** The text of a JSON value, whatever the order of its members and the space between them. @param room characters that may be written, roughly */
+/**
+ * The text of a JSON value, whatever the order of its members and the space between them, and without marks of a cache.
+ * @param room characters that may be written, roughly; of an object or a list with more members than that only their number is
+ */
 function canonical(value: unknown, room: { left: number }, depth = 0): string {
   if (room.left <= 0 || depth > deepest) return '';
   if (typeof value !== 'object' || value === null) {
@@ -178,8 +188,13 @@ function canonical(value: unknown, room: { left: number }, depth = 0): string {
     room.left -= text.length;
     return text;
   }
-  room.left -= 2;
+  const names = Array.isArray(value) ? [] : Object.keys(value);
+  const count = Array.isArray(value) ? value.length : names.length - (Object.hasOwn(value, cacheMark) ? 1 : 0);
+  room.left -= 2 + count;
+  if (room.left <= 0) return String(count);
   if (Array.isArray(value)) return `[${value.map((one) => canonical(one, room, depth + 1)).join(',')}]`;
-  const members = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, one]) => `${endsOf(name)}:${canonical(one, room, depth + 1)}`).join(',')}}`;
+  const members = names.filter((name) => name !== cacheMark).toSorted();
+  return `{${members.map((name) => `${endsOf(name)}:${canonical((value as JsonObject)[name], room, depth + 1)}`).join(',')}}`;
 }
+
+const cacheMark = 'cache_control';

@@ -1,4 +1,5 @@
 import type { ProviderSide } from '#dialects/dialect';
+import { whenKnown } from '#kit/async/when-known';
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Part, ThoughtPart, ToolCallPart, Turn } from '#core/conversation';
@@ -54,7 +55,7 @@ export class Recalling {
     const names = gaps.map(({ name }) => name);
     const found = translated || demands?.() ? memory.find(userId, names) : this.#remembered(names);
     const fill = (known: ReadonlyMap<string, KeptThoughts>) => this.#with(filled(turns, gaps, this.#ofProvider(gaps, known)));
-    return found instanceof Promise ? found.then(fill) : fill(found);
+    return whenKnown(found, fill);
   }
 
   /** The call without any thoughts of this provider, for one that refuses them. */
@@ -72,7 +73,7 @@ export class Recalling {
     return this.#noted.take(events);
   }
 
-  /** Stores what an answer whose end never came has said. */
+  /** Stores the thoughts of an answer that may have ended early, as when the client left. */
   left(): void {
     this.#noted?.end();
   }

@@ -88,8 +88,8 @@ export interface Ingestion {
   ended(jobId: string, signal?: AbortSignal): Promise<Job>;
   /** The same for at most this many seconds. @returns false where it goes on */
   endedWithin(seconds: number, jobId: string, signal: AbortSignal): Promise<boolean>;
-  /** Undoes what was begun, where its job failed and whoever began it is told so: nothing of it takes room, and what the file was before counts on. */
-  takeBack(begun: Begun): Promise<void>;
+  /** Rolls back an ingestion whose job failed, once its caller is told: it uses no storage, and the file's previous content stays in effect. */
+  rollBack(begun: Begun): Promise<void>;
 }
 
 /** A file as it is copied: its id, and the name of the copy. */
@@ -199,18 +199,18 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       queueOne(inside, caller, dataset, { filename, bytes, source: { form: 'file', blob }, sourceId }),
     ended: async (jobId, signal) => (await ended(jobId, Infinity, signal))!,
     endedWithin: async (seconds, jobId, signal) => (await ended(jobId, clock.monotonic() + seconds * 1000, signal)) !== undefined,
-    takeBack: (begun) => store.transaction((inside) => takenBack(inside, begun, removal)),
+    rollBack: (begun) => store.transaction((inside) => rolledBack(inside, begun, removal)),
   };
 }
 
 const copied = ({ id: fileId, filename, bytes, blob }: CopiedFile): Queued => ({ filename, bytes, source: { form: 'copy', fileId, blob } });
 
-async function takenBack(inside: Access, { fileId, jobId }: Begun, removal: IngestionDeps['removal']): Promise<void> {
+async function rolledBack(inside: Access, { fileId, jobId }: Begun, removal: IngestionDeps['removal']): Promise<void> {
   const { rows } = await sql<{ isEmpty: boolean }>`
     update dataset_files set next_blob = null, next_bytes = null, job_id = null
     where id = ${fileId} and job_id = ${jobId} and deleted_at is null and exists (select from job where id = ${jobId} and state in ('failed', 'cancelled'))
     returning generation = 0 and not narrowed as "isEmpty"`.execute(inside.db);
-  if (rows[0]?.isEmpty) await removal.fileWithin(inside, fileId); // one with grants stays: the next of this name is for those alone
+  if (rows[0]?.isEmpty) await removal.fileWithin(inside, fileId); // a file with grants of its own stays: they apply to the next file of this name
 }
 
 const labelsOf = ({ app, tags }: Labels): JsonObject => ({ ...(app === undefined ? {} : { app }), ...(tags ? { tags } : {}) });

@@ -15,7 +15,7 @@ export interface NativeDatasetDeps {
   readonly files: Files;
   readonly sharing: Sharing;
   readonly removal: Removal;
-  readonly ingestion: Pick<Ingestion, 'copyAll' | 'ended' | 'takeBack'>;
+  readonly ingestion: Pick<Ingestion, 'copyAll' | 'ended' | 'rollBack'>;
   readonly defaultModel: () => string;
 }
 
@@ -175,13 +175,13 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
     const { blob } = await files.original(caller, source.id, id);
     return { file: { id, filename: asked.filename, bytes, blob }, from: source.fullName };
   };
-  /** @throws Fault as the first that failed: those leave nothing behind */
+  /** Waits for all copies. Those that fail are rolled back; the others stay. @throws Fault the first failure */
   const allEnded = async (begun: readonly Begun[], signal: AbortSignal) => {
     const failures: unknown[] = [];
     for (const one of begun)
       await ingestion.ended(one.jobId, signal).catch(async (error: unknown) => {
         signal.throwIfAborted();
-        await ingestion.takeBack(one);
+        await ingestion.rollBack(one);
         failures.push(error);
       });
     if (failures.length > 0) throw failures[0];
@@ -217,7 +217,7 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
     }),
     nounRoute('POST', '/server/copy-files-dataset', {
       ...common,
-      summary: 'Copies files from other datasets into one, all or none: nothing is read and embedded again.',
+      summary: 'Copies files from other datasets into one; nothing is read or embedded again. If one is refused, none is copied.',
       input: Type.Object({ dataset, files: Type.Array(Type.Object({ filename, source_string: dataset }), { minItems: 1, maxItems: 1000 }) }),
       output: Type.Array(Type.String({ description: 'A line for each file.' })),
       async answer({ caller, input, signal }) {
@@ -225,7 +225,8 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
         const copies = new Map<string, { readonly file: CopiedFile; readonly from: string }>();
         for (const [at, one] of input.files.entries()) {
           const copy = await copyOf(caller, into, one, `files[${at}]`);
-          if ((copies.get(one.filename)?.file ?? copy.file).id !== copy.file.id) throw invalid(`files[${at}].filename`, 'is the name of another of the files');
+          if ((copies.get(one.filename)?.file ?? copy.file).id !== copy.file.id)
+            throw invalid(`files[${at}].filename`, 'must differ from the names of the other files');
           copies.set(one.filename, copy);
         }
         const all = [...copies.values()];

@@ -69,12 +69,12 @@ async function wanted(
   return datasets.named(caller, name, 'edit', field);
 }
 
-/** Waits for the end of what was begun, as long as a request may take; what fails by then leaves nothing behind. @returns false where it goes on. @throws Fault as it failed */
+/** Waits for a job as long as a request may take, and rolls back what failed. @returns false while it runs. @throws Fault the job's failure */
 async function ended({ ingestion, requestSeconds }: Pick<TrainingDeps, 'ingestion' | 'requestSeconds'>, begun: Begun, signal: AbortSignal): Promise<boolean> {
   try {
     return await ingestion.endedWithin(requestSeconds(), begun.jobId, signal);
   } catch (error) {
-    await ingestion.takeBack(begun);
+    await ingestion.rollBack(begun);
     throw error;
   }
 }
@@ -261,7 +261,7 @@ function inSummarizeModel(error: unknown): never {
   throw new Fault('invalid', error.message, { field: 'summarize_model', reason: 'model' });
 }
 
-/** The model of vectors that belong to no dataset is not the caller's: no field names it. */
+/** The caller did not choose this model, so no field is named. */
 function withoutDefault(error: unknown): never {
   if (!(error instanceof Fault) || error.code !== 'not-found') throw error;
   throw new Fault('invalid', error.message, { reason: 'model' });

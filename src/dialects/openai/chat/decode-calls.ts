@@ -63,7 +63,7 @@ export function takeHeld(candidate: number, calls: Calls, events: GenerateEvent[
   for (const call of calls.list) if (call !== but && !call.named && call.name !== '') events.push(firstEvent(call, candidate));
 }
 
-/** Arguments are JSON, also where a server that calls a function without parameters sent none. */
+/** Arguments must be JSON, even where a server sends none for a function without parameters. */
 export function takeBlank(candidate: number, calls: Calls, events: GenerateEvent[]): void {
   for (const call of calls.list) if (call.isBlank && !call.custom) events.push(eventOf(call, candidate, '{}'));
 }

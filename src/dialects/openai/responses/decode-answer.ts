@@ -261,7 +261,7 @@ class ResponseReader implements ItemReader {
         const first = this.#call(one, item);
         if (!one.call) throw malformed();
         const all = one.streamed ? [] : this.#json(one, textOfArguments(item['arguments']) || textOf(item['input']));
-        // Arguments are JSON, also where a server that calls a function without parameters sent none.
+        // Arguments must be JSON, even where a server sends none for a function without parameters.
         const none = one.isBlank && !one.call.custom && item['status'] !== 'incomplete' ? this.#json(one, '{}') : [];
         return [...first, ...all, ...none];
       }

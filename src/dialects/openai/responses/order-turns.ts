@@ -12,7 +12,7 @@ interface Group {
 /**
  * A conversation as other wires accept it: neighbouring messages and calls of the model are one turn, and results follow the calls that they belong to directly,
  * whatever was said in between. Codex sends message, call, message, result. https://github.com/BerriAI/litellm/pull/32536
- * Where the model has the last word then although results came last, their calls move down to them: the model is to answer what is new.
+ * If results come last but the model would have the last word, their calls move down to them: the model is to answer the new results.
  */
 export function orderTurns(turns: readonly Turn[]): readonly Turn[] {
   const groups: Group[] = [];
@@ -46,7 +46,7 @@ function addTurn(groups: Group[], turn: Turn): Group {
 const hasLastWord = (group: Group | undefined): boolean =>
   group?.turn.role === 'model' && group.results.length === 0 && !group.parts.some(({ type }) => type === 'tool-call');
 
-/** The groups with some of them at the end. */
+/** The groups, with those at the end. */
 function movedDown(groups: readonly Group[], those: ReadonlySet<Group>): readonly Group[] {
   const moved: Group[] = [];
   for (const one of [...groups.filter((group) => !those.has(group)), ...those]) addTurn(moved, { ...one.turn, parts: one.parts }).results.push(...one.results);

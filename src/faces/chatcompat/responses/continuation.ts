@@ -5,7 +5,7 @@ import { withItemIds } from '#dialects/openai/responses/server-steps';
 import type { ResponsesRequest, WireItem } from '#dialects/openai/responses/wire';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
-import type { Turn } from '#core/conversation';
+import type { Part, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { textOf, type JsonObject } from '#core/json';
 import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
@@ -31,7 +31,7 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
   const { previousId, conversationId, entries } = await entriesBefore(deps, userId, request, exchange);
   const within = conversationId === undefined ? undefined : 'conversation';
   const before = turnsOfChain(entries, within);
-  const has = finderIn(entries, within);
+  const has = isItemOf(entries, within);
   const items = await itemsNamed(deps, userId, request, has, exchange);
   const said = turnsOf(request.input, { turns: before, items, has });
   const itemsBefore = entries.reduce((sum, { items: its }) => sum + its, 0);
@@ -47,7 +47,7 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
   };
 }
 
-/** Whose items are listed: items that were removed from a conversation are those of their response all the same. */
+/** `conversation`: without the items that were removed from it. Absent: with them, since a response keeps its items. */
 type Within = 'conversation' | undefined;
 
 /** The turns of a chain. Outputs whose tool call was removed from the conversation are left out: no provider takes them. */
@@ -69,28 +69,29 @@ function turnsIn({ body: { said, answer, response } }: Entry): readonly Turn[] {
 /** The turns of an entry some of whose items were removed. */
 function turnsLeft(entry: Entry): readonly Turn[] {
   const find = itemFinder(entry.body);
-  const turns: Turn[] = [];
+  const turns: { readonly turn: Turn; readonly parts: Part[]; readonly areResults: boolean }[] = [];
   for (const { id } of itemsIn(entry, 'conversation')) {
     const turn = find(textOf(id));
+    if (!turn) continue;
     const last = turns.at(-1);
-    if (turn && last && isSameTurn(turn, last)) turns[turns.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] };
-    else if (turn) turns.push(turn);
+    const areResults = turn.parts.every(({ type }) => type === 'tool-result');
+    // Items of the model are one turn, and so are results of its calls.
+    if (last?.turn.role === turn.role && (turn.role === 'model' || (areResults && last.areResults))) for (const part of turn.parts) last.parts.push(part);
+    else turns.push({ turn, parts: [...turn.parts], areResults });
   }
-  return turns;
+  return turns.map(({ turn, parts }) => ({ ...turn, parts }));
 }
-
-/** Are they items of one turn: of the model, or results of its calls? */
-const isSameTurn = (turn: Turn, last: Turn): boolean => turn.role === last.role && (turn.role === 'model' || [turn, last].every(isResults));
-const isResults = ({ parts }: Turn): boolean => parts.every(({ type }) => type === 'tool-result');
 
 /** The items of an entry, oldest first. */
 export function itemsIn({ id, body: { said, response, removed } }: Entry, within: Within): readonly JsonObject[] {
   const items = [...listedItems(id, said), ...outputOf(response)];
-  return within && removed ? items.filter((item) => !removed.includes(textOf(item['id']))) : items;
+  if (!within || !removed) return items;
+  const gone = new Set(removed);
+  return items.filter((item) => !gone.has(textOf(item['id'])));
 }
 
-/** Finds items of these entries by their ids: clients send the output of a response back even where they continue it. */
-function finderIn(entries: readonly Entry[], within: Within): (item: WireItem) => boolean {
+/** Is an item in one of these entries, by its id? Clients return the output of a response even when they continue it. */
+function isItemOf(entries: readonly Entry[], within: Within): (item: WireItem) => boolean {
   const kept = new Map(entries.map((entry) => [entry.id, entry]));
   const idsOf = new Map<Entry, ReadonlySet<unknown>>();
   return (item) => {

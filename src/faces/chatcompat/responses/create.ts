@@ -111,8 +111,8 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }:
 }
 
 /**
- * An answer that cannot be kept is an answer all the same: it says so itself. So does one that could not be gone on from. One that failed is in no conversation,
- * and a conversation that has grown too long by it can be read.
+ * A response that cannot be stored, or would be too long to continue, is answered with `store: false`. A failed one is in no conversation; a conversation that an
+ * answer makes too long can still be read.
  */
 async function keep({ responses, conversations, log }: KeepingDeps, entry: Entry, { itemsBefore, conversationId }: Continuation): Promise<boolean> {
   const isAdded = conversationId !== undefined && entry.status !== 'failed';

@@ -189,8 +189,8 @@ export class RunWorker {
     const { userId, previousId, body } = entry;
     const continuation = { said: body.said, ...(previousId === undefined ? {} : { previousId }) };
     const ended = entryOf(userId, continuation, response, fold(events).candidates[0]?.parts ?? []);
-    const areAll = run.request.stream === true && !run.spoke; // those of a process that was killed are gone
-    const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(areAll ? { events } : {}) } } };
+    const isComplete = run.request.stream === true && !run.spoke; // the events before a restart are lost
+    const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(isComplete ? { events } : {}) } } };
     const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
     if (!goesOn) return void (await responses.renew(whole, runningStatuses));
     try {
