@@ -110,8 +110,11 @@ export function carriedWith<Kind extends Carrying>(one: Kind, each: Each): Kind 
   return { ...one, ...(carried ? { extra: carried } : {}), ...(cited ? { citations: cited } : {}) };
 }
 
-/** Constant values of carried fields, which are not checked. */
-const marks: ReadonlySet<string> = new Set(['developer', 'tool', 'function', 'reasoning', 'reasoning_content', 'ephemeral']);
+/** Constant values of carried fields, which are not checked: roles, kinds and service tiers. */
+const marks: ReadonlySet<string> = new Set([
+  ...['developer', 'tool', 'function', 'reasoning', 'reasoning_content', 'ephemeral'],
+  ...['default', 'priority', 'flex', 'scale', 'on_demand'],
+]);
 
 interface Carrying {
   readonly extra?: Extra | undefined;
