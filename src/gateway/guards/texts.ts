@@ -112,8 +112,17 @@ export function carriedWith<Kind extends Carrying>(one: Kind, each: Each): Kind 
 
 /** Constant values of carried fields, which are not checked: roles, kinds and service tiers. */
 const marks: ReadonlySet<string> = new Set([
-  ...['developer', 'tool', 'function', 'reasoning', 'reasoning_content', 'ephemeral'],
-  ...['default', 'priority', 'flex', 'scale', 'on_demand'],
+  'developer',
+  'tool',
+  'function',
+  'reasoning',
+  'reasoning_content',
+  'ephemeral',
+  'default',
+  'priority',
+  'flex',
+  'scale',
+  'on_demand',
 ]);
 
 interface Carrying {
