@@ -156,10 +156,7 @@ export class Requests {
       }
       const known = caller ?? nobody;
       if (route.takes) await this.#answerForm(route, exchange, known);
-      else {
-        const asked = this.#read(route, exchange, known);
-        await this.#run(route, asked instanceof Promise ? await asked : asked);
-      }
+      else await whenKnown(this.#read(route, exchange, known), (asked) => this.#run(route, asked)); // kept here, it would live as long as the answer
     } catch (thrown) {
       const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
