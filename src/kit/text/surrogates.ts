@@ -5,8 +5,12 @@ export const isLowSurrogate = (unit: number): boolean => (unit & 0xfc00) === 0xd
 /** The text without the half of a pair that a cut left at its end. */
 export const withoutHalf = (text: string): string => (isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.slice(0, -1) : text);
 
+/** Whether a text has such halves is known sooner than it is read one by one. */
+const half = /[\ud800-\udfff]/;
+
 export function codePoints(text: string): number {
   let count = text.length;
+  if (!half.test(text)) return count;
   for (let at = 1; at < text.length; at++) if (isLowSurrogate(text.charCodeAt(at)) && isHighSurrogate(text.charCodeAt(at - 1))) count--;
   return count;
 }
