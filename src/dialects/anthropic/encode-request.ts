@@ -3,7 +3,7 @@ import { type GenerateCall, isTranslated } from '#core/call';
 import { withWholeAnswers } from '#core/whole-answers';
 import { type CustomTool, type ForeignTool, type FunctionTool, isWebSearch, type ToolChoice, webSearchName } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
-import { type Extra, isEmpty, type Json, type JsonObject, own } from '#core/json';
+import { type Extra, isEmpty, type Json, type JsonObject, own, withoutNotes } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
@@ -47,7 +47,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const translated = isTranslated(call, dialect);
   const notes: Notes = { ignored, isTranslated: translated, lost: undefined, hasBreakpoint: false };
   const ownFields = own(call.extra, dialect);
-  const carried = Object.entries(ownFields).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
+  const { output_config: ownConfig, ...carried } = withoutNotes(ownFields);
   const { choice, demand } = choiceOf(call, quirks, ignored);
   const tools = encodeTools(call, choice, quirks, notes);
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
@@ -63,7 +63,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   if (limit === undefined && maxOutputTokens === undefined)
     decided.push(`max_tokens: the provider requires a limit and none is known for this model, so ${maxTokens} is sent.`);
   const body: Record<string, Json> = {
-    ...Object.fromEntries(carried),
+    ...carried,
     ...cacheBreakpoint(foreignExtra(call), notes),
     model,
     max_tokens: maxTokens,
@@ -76,7 +76,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   };
   if (options.caching === 'auto' && !notes.hasBreakpoint && !quirks.withoutCaching && body['cache_control'] === undefined)
     body['cache_control'] = { type: 'ephemeral' };
-  const config = { ...(ownFields['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...(format ? { format } : {}) };
+  const config = { ...(ownConfig as JsonObject | undefined), ...(effort ? { effort } : {}), ...(format ? { format } : {}) };
   if (!isEmpty(config)) body['output_config'] = config;
   if (call.stream) body['stream'] = true;
   const sent = translated && notes.hasBreakpoint ? withFewBreakpoints(body, ignored) : body;

@@ -1,5 +1,5 @@
 import type { FunctionTool } from '#core/conversation';
-import { isObject, textOf, type Json, type JsonObject } from '#core/json';
+import { isObject, membersWhere, textOf, type Json, type JsonObject } from '#core/json';
 import { withRefs } from '#core/schema-refs';
 import { JoinedSchemas } from './joined-schemas.ts';
 import { referredTo } from './local-refs.ts';
@@ -43,7 +43,7 @@ function flatOf(schema: JsonObject, refused: readonly string[], budget: Budget):
   const names = new Set(refused);
   const description = [textOf(schema['description']), ...flattened.told].filter((text) => text !== '').join('\n');
   const flat: JsonObject = {
-    ...Object.fromEntries(Object.entries(schema).filter(([name]) => !names.has(name))),
+    ...membersWhere(schema, (name) => !names.has(name)),
     type: 'object',
     properties: Object.fromEntries(properties),
     ...(required.length > 0 ? { required } : {}),

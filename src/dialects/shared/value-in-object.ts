@@ -3,7 +3,7 @@ import { parseAsWritten, asWritten } from '#kit/json/numbers';
 import { withoutFence } from '#kit/text/without-fence';
 import type { GenerateCall, SchemaOutput } from '#core/call';
 import type { Events, GenerateEvent } from '#core/event';
-import { isObject, type Json, type JsonObject } from '#core/json';
+import { isObject, membersWhere, type Json, type JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Fitted } from './fitting.ts';
 import { UnseenTokens } from './unseen-tokens.ts';
@@ -35,7 +35,7 @@ const rootOnly = ['$defs', 'definitions'] as const;
 /** References lead from the root: those to definitions still do, others do not. */
 function schemaAround(schema: JsonObject): JsonObject | undefined {
   if (/"\$ref":"#(?!\/(?:\$defs|definitions)\/)/.test(JSON.stringify(schema))) return undefined;
-  const inner = Object.fromEntries(Object.entries(schema).filter(([name]) => !rootOnly.some((one) => one === name) && name !== '$schema'));
+  const inner = membersWhere(schema, (name) => !rootOnly.some((one) => one === name) && name !== '$schema');
   const definitions = Object.fromEntries(rootOnly.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
   return { type: 'object', properties: { [member]: inner }, required: [member], additionalProperties: false, ...definitions };
 }

@@ -1,6 +1,6 @@
 import { messages } from '#dialects/anthropic/index';
 import type { Quirks } from '#dialects/anthropic/quirks';
-import type { JsonObject } from '#core/json';
+import { membersWhere, type JsonObject } from '#core/json';
 import { trimEnd } from '#kit/text/trim-end';
 import { tokenCounter } from '../shared/count-tokens.ts';
 import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
@@ -68,7 +68,7 @@ const counted: ReadonlySet<string> = new Set(
   'model messages system tools tool_choice thinking output_config cache_control mcp_servers context_management'.split(' '),
 );
 
-const countRequest = (body: JsonObject): JsonObject => Object.fromEntries(Object.entries(body).filter(([name]) => counted.has(name)));
+const countRequest = (body: JsonObject): JsonObject => membersWhere(body, (name) => counted.has(name));
 
 const baseUrl = 'https://api.anthropic.com';
 

@@ -5,7 +5,7 @@ import type { TargetContext } from '#core/context';
 import type { Part, ThoughtPart, ToolCallPart, Turn } from '#core/conversation';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
-import { isObject, own, type Extra, type JsonObject } from '#core/json';
+import { isObject, membersWhere, own, type Extra, type JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
 import { tokenExtra, tokenOf, type KeptThoughts } from '#core/thoughts';
 import type { EndpointThoughts, ThoughtContext } from './endpoint-thoughts.ts';
@@ -125,7 +125,7 @@ export class Recalling {
 
   #unsigned({ extra }: ToolCallPart): JsonObject {
     const { dialect, returned } = this.#context;
-    return Object.fromEntries(Object.entries(own(extra, dialect)).filter(([name]) => !returned.callMembers.includes(name)));
+    return membersWhere(own(extra, dialect), (name) => !returned.callMembers.includes(name));
   }
 
   #valueOf(token: string): JsonObject | undefined {

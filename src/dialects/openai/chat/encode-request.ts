@@ -4,7 +4,7 @@ import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
 import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
-import { own, textOf, type Json, type JsonObject } from '#core/json';
+import { own, textOf, withoutNotes, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import type { EncodedRequest } from '../../dialect.ts';
@@ -43,7 +43,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
   const { sampling } = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
   const notes = own(call.extra, dialect);
-  const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
+  const { stream_options: streamOptions, ...carried } = fieldsOf(notes);
   const output = encodeOutput(call, quirks);
   if (output.warning !== undefined) ignored.add(output.warning);
   const turns = translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns;
@@ -86,10 +86,10 @@ function placed(messages: readonly JsonObject[], call: GenerateCall, { userAfter
 }
 
 /** Notes of the dialect to itself are no fields; those of thinking keep the client's own spelling. */
-const withoutNotes = (notes: JsonObject): JsonObject => {
+const fieldsOf = (notes: JsonObject): JsonObject => {
   const { '.thinking': thinking, '.reasoning': reasoning } = notes;
   return {
-    ...Object.fromEntries(Object.entries(notes).filter(([name]) => !name.startsWith('.'))),
+    ...withoutNotes(notes),
     ...(thinking === undefined ? {} : { thinking }),
     ...(reasoning === undefined ? {} : { reasoning }),
   };

@@ -299,12 +299,13 @@ describe('any events', () => {
     bytes: fc.constantFrom(null, [1, 2]),
     top: fc.constant([]),
   });
+  const json = text.map((value) => JSON.stringify(value)); // neither blank, which becomes `{}`, nor left open
   const event: fc.Arbitrary<GenerateEvent> = fc.oneof(
     fc.record({ type: fc.constant('text' as const), candidate, text }),
     fc.record({ type: fc.constant('text' as const), candidate, text: fc.string(), logprobs: fc.array(token, { minLength: 1 }) }),
     fc.record({ type: fc.constant('thought' as const), candidate, text }),
     fc.record({ type: fc.constant('refusal' as const), candidate, text }),
-    fc.record({ type: fc.constant('tool-call' as const), candidate, call: fc.nat({ max: 2 }), id: fc.constant(''), json: text }),
+    fc.record({ type: fc.constant('tool-call' as const), candidate, call: fc.nat({ max: 2 }), id: fc.constant(''), json }),
   );
   const count = fc.nat({ max: 1_000_000 });
 

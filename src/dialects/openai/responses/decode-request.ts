@@ -3,7 +3,7 @@ import { checked } from '#kit/json/check';
 import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
-import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
+import { isEmpty, isObject, membersWhere, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { invalid } from '#core/fault';
 import { bodyFault, bounded, isGiven } from '../../shared/read-fields.ts';
 import { askedTier } from '../usage.ts';
@@ -181,6 +181,6 @@ function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: 
     const others = request.include.filter((one) => !honoured.has(one));
     if (others.length > 0) carried['include'] = others; // for the warnings of other wires
   }
-  const sister = Object.fromEntries(Object.entries(carried).filter(([name]) => sisterFields.has(name)));
+  const sister = membersWhere(carried, (name) => sisterFields.has(name));
   return { ...(isEmpty(carried) ? {} : { [dialect]: carried }), ...(isEmpty(sister) ? {} : { 'openai-chat': sister }) };
 }

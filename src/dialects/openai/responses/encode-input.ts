@@ -1,5 +1,5 @@
 import type { Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
+import { own, textOf, withoutNotes, type Extra, type Json, type JsonObject } from '#core/json';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import { nameOf, nothingLeft } from '../part-names.ts';
 import { isFromClient } from './decode-input.ts';
@@ -43,9 +43,6 @@ function encodeSystem(parts: readonly Part[], members: JsonObject, ignored: Set<
   const content = encodeContent(parts, ignored);
   return content.length === 0 ? [] : [{ ...members, content }];
 }
-
-/** Removes the notes of the dialect, which are not members of the wire. */
-export const withoutNotes = (carried: JsonObject): JsonObject => Object.fromEntries(Object.entries(carried).filter(([name]) => !name.startsWith('.')));
 
 /** @throws Fault `unsupported` for a message of which nothing can be sent */
 function encodeUser(parts: readonly Part[], carried: JsonObject, custom: ReadonlySet<string>, ignored: Set<string>): readonly JsonObject[] {

@@ -4,7 +4,7 @@ import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
-import { isEmpty, own, type Json, type JsonObject } from '#core/json';
+import { isEmpty, membersWhere, own, withoutNotes, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
@@ -14,7 +14,7 @@ import { ownFilesOf } from '../own-files.ts';
 import { flatGrammar } from '../grammar.ts';
 import { leftOut, unsupportedTerms } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
-import { encodeInput, withoutNotes } from './encode-input.ts';
+import { encodeInput } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutBreakpoints } from './model-fields.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
@@ -31,7 +31,7 @@ const withLogprobs = 'message.output_text.logprobs';
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: OutputLimit = {}): EncodedRequest {
   const call = ownFilesOf(asked, dialect, quirks);
-  const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
+  const sister = membersWhere(own(call.extra, 'openai-chat'), (name) => sisterFields.has(name));
   const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isUserField(name, call));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);

@@ -1,5 +1,5 @@
 import { Fault } from '#core/fault';
-import { isObject, type Json, type JsonObject } from '#core/json';
+import { isObject, membersWhere, type Json, type JsonObject } from '#core/json';
 import { combined } from './combine.ts';
 import { conforms, isSchema, itemsOf, lengthOf, memberSchemas, propertiesOf, resolved, schemasOf, spelled, textsOf, typesOf, type Schema } from './conforms.ts';
 import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type SchemaPosition } from './scalar.ts';
@@ -255,7 +255,7 @@ function choicesOf(schema: JsonObject, work: Work): Iterable<Schema> | undefined
   return [combined(others.length > 0 ? { ...rest, allOf: others } : rest, first, work)];
 }
 
-const without = (schema: JsonObject, ...keys: string[]): JsonObject => Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key)));
+const without = (schema: JsonObject, ...keys: string[]): JsonObject => membersWhere(schema, (key) => !keys.includes(key));
 
 function* branches(base: JsonObject, all: readonly unknown[], work: Work): Generator<Schema> {
   if (!work.spend(all.length / 8)) return;
