@@ -80,8 +80,11 @@ export class OpenMap<Value> {
   }
 }
 
+/** Ids differ in their last characters. */
+const hashedCharacters = 12;
+
 function bucketOf(name: string): number {
   let hash = 0;
-  for (let at = 0; at < name.length; at++) hash = (Math.imul(hash, 31) + name.charCodeAt(at)) | 0;
+  for (let at = Math.max(0, name.length - hashedCharacters); at < name.length; at++) hash = (Math.imul(hash, 31) + name.charCodeAt(at)) | 0;
   return hash & (bucketCount - 1);
 }
