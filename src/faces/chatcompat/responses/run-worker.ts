@@ -207,7 +207,7 @@ export class RunWorker {
   }
 }
 
-const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
+const restarted = { type: 'server_error', code: 'server_error', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
 
 /** Was the run cancelled? Its entry may not say so: the first output is written over it. */
 const isCancellation = ({ reason }: AbortSignal): boolean => reason instanceof Cancelled;
