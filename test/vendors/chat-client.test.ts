@@ -314,6 +314,30 @@ test('the call of a tool of free text is streamed as one by the built-in model',
   expect([calls.map((call) => call.custom?.input).join(''), calls.filter((call) => call.function)]).toEqual(['ls', []]);
 });
 
+describe('content in parts, as Mistral answers', () => {
+  const parts = [
+    { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+    { type: 'text', text: 'Yes.' },
+  ];
+
+  test('is text and thoughts in a whole answer', async () => {
+    const message = { role: 'assistant', content: parts };
+    const choices = [{ index: 0, message, finish_reason: 'stop' }];
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    upstream.script(body(JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices, usage })));
+    const { raw } = await askFace(server, 'chat', { model: 'chat', content: 'hi', stream: false });
+    expect(JSON.parse(raw)).toMatchObject({ choices: [{ message: { content: 'Yes.', reasoning_content: 'Hm.' } }], usage });
+  });
+
+  test('is text and thoughts in a stream', async () => {
+    const choices = [{ delta: { role: 'assistant', content: parts } }, { delta: { content: ' Sure.' } }, { delta: {}, finish_reason: 'stop' }];
+    upstream.script(replay(choices.map((choice) => JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }] }))));
+    const { raw, text, complete } = await askFace(server, 'chat', { model: 'chat', content: 'hi', stream: true });
+    expect([text, complete]).toEqual(['Yes. Sure.', true]);
+    expect(raw).toContain('"reasoning_content":"Hm."');
+  });
+});
+
 describe('Cursor', () => {
   const format = { type: 'grammar', syntax: 'lark', definition: 'start: /a+/' };
   const patch = { type: 'custom', name: 'ApplyPatch', description: 'Edits.', format };

@@ -233,3 +233,47 @@ test('a schema has nothing beside its references', async () => {
   expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('response_format: the provider accepts nothing beside $ref')]);
   expect(sent()[0]?.generationConfig?.['responseJsonSchema']).toEqual({ ...referring, properties: { pet: { $ref: '#/$defs/Pet' } } });
 });
+
+describe('a field that Gemini does not know', () => {
+  const unknown = (name: string, at: string) => `Invalid JSON payload received. Unknown name "${name}" at '${at}': Cannot find field.`;
+  const look = { name: 'look', parameters: { type: 'OBJECT' } };
+
+  test.each<[own: string, at: string, body: object]>([
+    ['generationConfig.foo', 'generation_config', { generationConfig: { foo: 1 } }],
+    ['generation_config.foo', 'generation_config', { generation_config: { foo: 1 } }],
+    ['generationConfig.speechConfig.foo', 'generation_config.speech_config', { generationConfig: { speechConfig: { foo: 1 } } }],
+    ['contents[0].parts[0].foo', 'contents[0].parts[0]', { contents: [{ role: 'user', parts: [{ text: 'hi', foo: 1 }] }] }],
+    ['safetySettings[0].foo', 'safety_settings[0]', { safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'OFF', foo: 1 }] }],
+    ['tools[0].functionDeclarations[0]', 'tools[0].function_declarations[0]', { tools: [{ functionDeclarations: [{ ...look, foo: 1 }] }] }],
+    [
+      'tools[1].function_declarations[0].parameters',
+      'tools[0].function_declarations[1].parameters.properties[0].value',
+      { tools: [{ function_declarations: [look] }, { function_declarations: [{ ...look, name: 'b' }] }] },
+    ],
+    [
+      'generationConfig.responseSchema',
+      'generation_config.response_schema.properties[0].value',
+      { generationConfig: { responseMimeType: 'application/json', responseSchema: { type: 'OBJECT', properties: { a: { type: 'NUMBER', foo: 1 } } } } },
+    ],
+  ])('is named as %s for its own clients', async (own, at, more) => {
+    upstream.script(always(badRequest({ message: unknown('foo', at) })));
+    const { status, raw } = await ask('gencompat', more);
+    const { error } = JSON.parse(raw) as { error: { message: string; details: readonly object[] } };
+    expect(status).toBe(400);
+    expect(error.message).toMatch(/^The provider google did not accept [\w.[\]]+ \(400.*\)\. It says: Invalid JSON/);
+    expect(error.details).toEqual([expect.objectContaining({ fieldViolations: [expect.objectContaining({ field: own })] })]);
+  });
+
+  test("or whose value it does not accept, is the client's too", async () => {
+    upstream.script(always(badRequest({ message: "Invalid value at 'generation_config.speech_config' (type.googleapis.com/google.x), 5" })));
+    expect((await ask('gencompat', { generationConfig: { speechConfig: {} } })).raw).toContain('did not accept generationConfig.speechConfig (');
+  });
+
+  test('is part of what a client of another interface wrote, or the gateway added it', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'number', exclusiveMinimum: 1 } } };
+    const more = { response_format: { type: 'json_schema', json_schema: { name: 'n', schema } } };
+    upstream.script(always(badRequest({ message: unknown('exclusiveMinimum', 'generation_config.response_json_schema.properties[0].value') })));
+    expect((await ask('chat', more)).raw).toContain('did not accept response_format');
+    expect((await ask('chat', {})).raw).toMatch(/did not accept [\w.[\]]+, which the gateway added/);
+  });
+});

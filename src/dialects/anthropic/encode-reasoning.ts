@@ -1,7 +1,6 @@
 import { isTranslated, type GenerateCall, type Reasoning } from '#core/call';
-import type { ThoughtPart } from '#core/conversation';
+import type { Part } from '#core/conversation';
 import { isObject, own, type JsonObject } from '#core/json';
-import { tokenOf } from '#core/thoughts';
 import { isForced } from '../shared/tool-choice.ts';
 import { isSignedThought } from './encode-messages.ts';
 import type { Quirks } from './quirks.ts';
@@ -23,7 +22,7 @@ const nothing: Encoded = { budget: 0 };
  */
 export function encodeReasoning(call: GenerateCall, maxOutputTokens: number | undefined, quirks: Quirks, ignored: Set<string>): Encoded {
   const { '.thinking': thinking, '.effort': givenEffort } = own(call.extra, dialect);
-  if (thinking !== undefined && isObject(thinking) && thinking['type'] === 'enabled' && lacksThought(call, ({ extra }) => tokenOf(extra) !== undefined)) {
+  if (thinking !== undefined && isObject(thinking) && thinking['type'] === 'enabled' && isLoopWithoutThought(call)) {
     ignored.add(`thinking: ${thoughtsMissing}`);
     return { ...(givenEffort ? { effort: givenEffort as string } : {}), budget: 0 };
   }
@@ -93,15 +92,25 @@ function obstacleTo(call: GenerateCall, { adaptive: isAdaptive, withoutThinking:
 
 const thoughtsMissing = 'the thoughts before the last tool calls are not there.';
 
-/**
- * Is the last tool call of the conversation without a thought that this wire has signed?
- * @param only counts where one of its thoughts is such: those of another wire were shown to the client as thoughts of this one
- */
-function lacksThought({ turns }: Pick<GenerateCall, 'turns'>, only?: (thought: ThoughtPart) => boolean): boolean {
+/** Is the last tool call of the conversation without a thought that this wire has signed? */
+function lacksThought({ turns }: Pick<GenerateCall, 'turns'>): boolean {
   const last = turns.findLast((turn) => turn.role === 'model')?.parts ?? [];
-  if (turns.at(-1)?.role === 'model' || !last.some((part) => part.type === 'tool-call') || last.some(isSignedThought)) return false;
-  return !only || last.some((part) => part.type === 'thought' && only(part));
+  return turns.at(-1)?.role !== 'model' && last.some(isCall) && !last.some(isSignedThought);
 }
+
+/**
+ * Has none of the turns since the user's last message, which end with the result of a tool, such a thought? Another target of the gateway began to answer then,
+ * or the client asked without thinking. Claude itself may think once, and then call tools in several turns.
+ * https://platform.claude.com/docs/en/build-with-claude/extended-thinking#toggling-thinking-modes-in-conversations
+ */
+function isLoopWithoutThought({ turns }: Pick<GenerateCall, 'turns'>): boolean {
+  const asked = turns.findLastIndex(({ role, parts }) => role === 'user' && !parts.some(({ type }) => type === 'tool-result'));
+  const loop = turns.slice(asked + 1);
+  const last = loop.findLast(({ role }) => role === 'model');
+  return loop.at(-1)?.role !== 'model' && last?.parts.some(isCall) === true && !loop.some(({ parts }) => parts.some(isSignedThought));
+}
+
+const isCall = ({ type }: Part): boolean => type === 'tool-call';
 
 /** Does the conversation end with an answer that was begun, and without a thought that this wire has signed? */
 function isBegunWithoutThought({ turns }: Pick<GenerateCall, 'turns'>): boolean {

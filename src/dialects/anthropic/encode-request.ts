@@ -16,10 +16,11 @@ import { isForced, possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { withSingleResults, withUniqueIds } from './call-ids.ts';
 import { encodeConversation } from './encode-conversation.ts';
-import { cacheBreakpoint, type Notes } from './encode-messages.ts';
+import { cacheBreakpoint, isSignedThought, type Notes } from './encode-messages.ts';
 import { withFewBreakpoints } from './cache-breakpoints.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
+import { withoutOpenThoughts } from '../shared/open-thoughts.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
@@ -52,10 +53,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const tools = encodeTools(call, choice, quirks, notes);
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
-  const { system, messages } = encodeConversation(
-    { ...quirks, turns: translated ? withAllResults(withSingleResults(distinct(withWholeAnswers(call))), ignored) : distinct(call.turns), instructions },
-    notes,
-  );
+  const { system, messages } = encodeConversation({ ...quirks, turns: translated ? fitTurns(call, ignored) : distinct(call.turns), instructions }, notes);
   const limit = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, limit ?? maxOutputTokens, quirks, ignored);
   const maxTokens = limit ?? maxOutputTokens ?? Math.max(defaultTokens, budget + answerTokens);
@@ -90,6 +88,10 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
 
 /** A client may have the ids that another provider, or an older gateway, repeated. */
 const distinct = (turns: GenerateCall['turns']) => withUniqueIds(withOwnIds(turns));
+
+/** The turns of a call of another wire, as this one takes them. */
+const fitTurns = (call: GenerateCall, ignored: Set<string>): GenerateCall['turns'] =>
+  withAllResults(withSingleResults(distinct(withoutOpenThoughts(withWholeAnswers(call), isSignedThought))), ignored);
 
 /** Cache breakpoints and the client's own user have a place in this wire, whoever set them. */
 const droppedFields = (call: GenerateCall): readonly string[] =>

@@ -10,8 +10,8 @@ export function fieldIn(body: unknown, field: string, call: GenerateCall): strin
     const [schema] = memberOf(members, 'responseJsonSchema', 'response_json_schema', 'responseSchema', 'response_schema');
     return `${config}.${schema}`;
   }
-  const [, at, member] = /^tools\[(\d+)\]\.(name|parameters)$/.exec(field) ?? [];
-  return at === undefined ? spelled(body, clientField(fieldNames, field, call)) : functionIn(body, Number(at), member!);
+  const [, at, member] = /^tools\[(\d+)\](?:\.(name|parameters))?$/.exec(field) ?? [];
+  return at === undefined ? spelled(body, clientField(fieldNames, field, call)) : functionIn(body, Number(at), member);
 }
 
 /** A path with its names in snake_case where the body has them so. */
@@ -29,15 +29,16 @@ function spelled(body: unknown, path: string): string {
 }
 
 /** A tool of this wire becomes several tools of a call: one per function declaration, and one per other member. */
-function functionIn(body: unknown, at: number, member: string): string {
+function functionIn(body: unknown, at: number, member: string | undefined): string {
   const tools = memberOf(body, 'tools')[1];
   let left = at;
   for (const [place, tool] of (Array.isArray(tools) ? (tools as readonly Json[]) : []).entries()) {
     const [name, declared] = memberOf(tool, 'functionDeclarations', 'function_declarations');
     const functions = Array.isArray(declared) ? (declared as readonly Json[]) : [];
     if (left < functions.length) {
-      const [own] = member === 'name' ? ['name'] : memberOf(functions[left], 'parametersJsonSchema', 'parameters_json_schema', 'parameters');
-      return `tools[${place}].${name}[${left}].${own}`;
+      const own = `tools[${place}].${name}[${left}]`;
+      if (member === undefined) return own;
+      return `${own}.${member === 'name' ? member : memberOf(functions[left], 'parametersJsonSchema', 'parameters_json_schema', 'parameters')[0]}`;
     }
     left -= functions.length + (isObject(tool) ? Object.keys(tool).filter((one) => one !== name).length : 0);
   }

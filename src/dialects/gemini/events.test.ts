@@ -356,7 +356,7 @@ describe('a refusal of the provider', () => {
     [400, { message: 'Resource has been exhausted', status: 'RESOURCE_EXHAUSTED' }, { code: 'rate-limited', details: { elsewhere: true } }],
     [500, { message: 'Internal', status: 'INTERNAL' }, { code: 'upstream-failed', details: { elsewhere: true } }],
     [503, { message: 'overloaded', status: 'UNAVAILABLE' }, { code: 'overloaded', details: { elsewhere: true } }],
-    [400, { message: '* GenerateContentRequest.generation_config.top_k: bad' }, { code: 'invalid', details: { field: 'generation_config.top_k' } }],
+    [400, { message: '* GenerateContentRequest.generation_config.top_k: bad' }, { code: 'invalid', details: { field: 'generationConfig.topK' } }],
     [
       400,
       { message: 'The input token count (9) exceeds the maximum number of tokens allowed (8).' },

@@ -38,13 +38,8 @@ export function callField(names: FieldNames, path: string, call: GenerateCall, b
 
 const isWithin = (place: string, outer: string) => place.startsWith(outer) && !/^\w/.test(place.slice(outer.length));
 
-/** `messages.0.content` and `GenerateContentRequest.generation_config` as `messages[0].content` and `generationConfig`. */
-function normalised(path: string): string {
-  const place = path.replace(/^(?:\* )?GenerateContentRequest\./, '').replaceAll(/\.(\d{1,9})(?=\.|\[|$)/g, '[$1]');
-  return /^(?:generation_config|system_instruction|tool_config|safety_settings|tools\[\d+\]\.function_declarations)/.test(place)
-    ? place.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
-    : place;
-}
+/** `messages.0.content` as `messages[0].content`. */
+const normalised = (path: string): string => path.replaceAll(/\.(\d{1,9})(?=\.|\[|$)/g, '[$1]');
 
 /** The turn and the part at a place of the conversation, where wire and call have as many. */
 function turnField({ turns, parts }: FieldNames, place: string, call: GenerateCall, body: () => Readonly<Record<string, Json>>): string {

@@ -13,7 +13,7 @@ export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: str
         maxTokensDefault: 'max_completion_tokens',
         boundedIds: true,
         ...(vendor === 'openai' || isNamedByOpenAI(model) ? { thoughts: 'refused' } : {}), // Azure also serves models that demand theirs
-        ...freeTools,
+        ...ownForms,
         anyRoot: false,
         ...reasoning,
         refused: { ...unstored, ...refused },
@@ -39,8 +39,8 @@ export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: str
 /** Does this vendor's chat API return thoughts in a field that it accepts in the next request? */
 export const returnsThoughts = (vendor: Vendor | undefined): boolean => vendor === undefined || !['openai', 'azure', 'mistral', 'groq'].includes(vendor);
 
-/** Only OpenAI's models are known to accept tools of free text, a choice among some of the tools and the older form of tools; and only there are the files that clients upload. */
-const freeTools: Quirks = { functionsOnly: false, allowedTools: true, olderFunctions: true };
+/** Only OpenAI's models are known to accept tools of free text, a choice among some of the tools and the older form of tools, and refusals; and only there are the files that clients upload. */
+const ownForms: Quirks = { functionsOnly: false, allowedTools: true, olderFunctions: true, refusals: true };
 const plain: Quirks = { functionsOnly: true, allowedTools: false, openaiFiles: false };
 
 /** Mistral knows no other fields than its own, and tells the usage of streams unasked. https://docs.mistral.ai/api/endpoint/chat, editor-code-assistant/eca#231 */

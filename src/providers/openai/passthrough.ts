@@ -51,7 +51,9 @@ function hasAllMembers(body: unknown): boolean {
 function isWholeChoice(choice: unknown): boolean {
   if (!isObject(choice) || !Number.isInteger(choice['index']) || typeof choice['finish_reason'] !== 'string') return false;
   const { message } = choice;
-  return isObject(message) && message['role'] === 'assistant' && 'content' in message && areWholeCalls(message['tool_calls']);
+  return (
+    isObject(message) && message['role'] === 'assistant' && 'content' in message && !Array.isArray(message['content']) && areWholeCalls(message['tool_calls'])
+  );
 }
 
 /** Forwards the frames of a stream unparsed, once its first content has arrived and the response head has been sent. */

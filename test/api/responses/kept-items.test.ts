@@ -62,6 +62,19 @@ test('what is kept is answered without an input, null included; where nothing is
   for (const more of [{}, { conversation: empty }]) expect((await create({ input: undefined, ...more })).error.param).toBe('input');
 });
 
+test('a conversation is read, and not added to, where store is false: a warning says so, and a strict client is refused', async () => {
+  upstream.script(always(ok({ text: 'good day' })));
+  const { id } = await ask(conversations, { items: [{ role: 'user', content: 'one' }] });
+  const asked = { model: 'chat', input: 'two', conversation: id, store: false };
+  const answer = await server.ask(responses, asked);
+  expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([200, 'conversation: nothing is added to it, because store is false']);
+  expect(JSON.stringify(upstream.requests[0]!.json)).toMatch(/one.*two/);
+  expect(await textsOf(id)).toEqual(['user: one']);
+  const strict = await server.ask(responses, asked, { headers: { 'x-dragoman-strict': 'true' } });
+  expect([strict.status, ((await strict.json()) as Any).error.param]).toEqual([400, 'conversation']);
+  expect(upstream.requests).toHaveLength(1);
+});
+
 test('of several requests that delete a response of a conversation one does it', async () => {
   upstream.script(always(ok()));
   const { id } = await ask(conversations, {});
@@ -138,7 +151,7 @@ test('a stream that fails is kept as it ended, outside of its conversation', asy
     const kept = await ask(`${responses}/${failed.id}`);
     if (!store) return expect(kept.http).toBe(404);
     expect(kept).toEqual({ http: 200, ...failed });
-    expect(kept).toMatchObject({ status: 'failed', error: { code: 'upstream_error' }, output: [{ status: 'incomplete' }] });
+    expect(kept).toMatchObject({ status: 'failed', error: { code: 'server_error' }, output: [{ status: 'incomplete' }] });
     expect(await textsOf(id)).toEqual([]);
     expect((await remove(failed.id)).deleted).toBe(true);
   }

@@ -4,7 +4,7 @@ import OpenAI7 from 'openai-7';
 import { zodTextFormat } from 'openai/helpers/zod';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { altered, always, badRequest, cut, failing, hang, ok, pace, thinking, toolCalls, tooMany } from '../../support/fakes/upstream/index.ts';
+import { altered, always, badRequest, cut, failing, hang, ok, pace, thinking, toolCalls, tooMany, type Behaviour } from '../../support/fakes/upstream/index.ts';
 import { providerKey } from '../../support/server.ts';
 import { proves } from '../../support/proves.ts';
 import { quickest } from '../../support/quickest.ts';
@@ -280,7 +280,7 @@ describe.each(['gpt-x', 'claude-x', 'resp-x'])('before the wire of %s', (model) 
     const { frames, text } = await streamed({ model, input: 'one two three four five six seven eight' });
     expect(frames.slice(-2).map(({ type }) => type)).toEqual(['error', 'response.failed']);
     expect(frames.at(-2)!.error).toMatchObject({ type: 'server_error', code: 'upstream_error' });
-    expect(frames.at(-1)!.response).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } });
+    expect(frames.at(-1)!.response).toMatchObject({ status: 'failed', error: { code: 'server_error' } });
     expect(text).not.toContain('[DONE]');
     expect(text).not.toContain('response.completed');
     expect(frames.map((frame) => frame.sequence_number)).toEqual(frames.map((_, at) => at));
@@ -741,7 +741,21 @@ describe('work in the background', () => {
     upstream.script(failing(500), failing(500), failing(500));
     const { body } = await create({ model: 'gpt-x', background: true });
     await expect.poll(async () => (await read(body.id)).body.status, { timeout: 30_000 }).toBe('failed');
-    expect((await read(body.id)).body.error).toMatchObject({ code: 'upstream_error' });
+    expect((await read(body.id)).body.error).toMatchObject({ code: 'server_error' });
+  });
+
+  test.each<[code: string, failure: Behaviour]>([
+    ['invalid_prompt', badRequest({ message: "Invalid 'input'." })],
+    ['rate_limit_exceeded', tooMany()],
+    ['server_error', failing(500)],
+  ])('has an error of the closed list of OpenAI, also in its stream: %s', async (code, failure) => {
+    upstream.script(always(failure));
+    const { frames } = await streamed({ model: 'gpt-x', background: true });
+    const { id, error } = frames.at(-1)!.response!;
+    expect(error).toMatchObject({ code });
+    expect((await read(id)).body.error).toEqual(error);
+    const again = framesOf((await read0(id, '?stream=true')).text);
+    expect(again.at(-1)).toEqual(frames.at(-1));
   });
 
   test('is streamed, and its stream is gone on with from any frame', async () => {

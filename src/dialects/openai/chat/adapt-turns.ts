@@ -14,15 +14,18 @@ export interface TurnQuirks {
   readonly boundedIds?: boolean;
   /** False: it refuses a user message right after the result of a tool. */
   readonly userAfterTool?: boolean;
+  /** It knows the member `refusal` of a message. Absent: what a model refused with is sent as its text. */
+  readonly refusals?: true;
   /** It accepts no content but text. */
   readonly textOnly?: boolean;
 }
 
 /** The turns of a call as a model with these quirks accepts them. */
-export function adaptedTurns(call: GenerateCall, { developer, shortIds, boundedIds, textOnly }: TurnQuirks): readonly Turn[] {
+export function adaptedTurns(call: GenerateCall, { developer, refusals, shortIds, boundedIds, textOnly }: TurnQuirks): readonly Turn[] {
   const translated = isTranslated(call, dialect);
   let turns = joined(call.turns, translated);
   if (developer === false) turns = turns.map((turn) => (isDeveloper(turn) ? withoutRole(turn) : turn));
+  if (!refusals) turns = withParts(turns, refusalAsText);
   if (shortIds) turns = withParts(turns, (part) => withId(part, shortId));
   if (boundedIds && !translated) turns = withParts(turns, withBoundedId);
   if (textOnly && translated) turns = withParts(turns, unsent);
@@ -31,6 +34,8 @@ export function adaptedTurns(call: GenerateCall, { developer, shortIds, boundedI
 
 /** Was the message sent with the role `developer`? */
 export const isDeveloper = ({ extra }: Pick<Turn, 'extra'>): boolean => own(extra, dialect)['.role'] === 'developer';
+
+const refusalAsText = (part: Part): Part => (part.type === 'refusal' ? { type: 'text', text: part.text } : part);
 
 function withoutRole({ extra, ...turn }: Turn): Turn {
   const { '.role': _, ...carried } = own(extra, dialect);

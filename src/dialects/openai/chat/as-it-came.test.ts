@@ -42,6 +42,7 @@ test.each([
   ['an empty stop among others', { stop: ['a', ''] }],
   ['no stops', { stop: [] }],
   ['null in a message', { messages: [{ role: 'assistant', content: 'a', refusal: null, tool_calls: null }] }],
+  ['the empty annotations of an answer', { messages: [{ role: 'assistant', content: 'a', annotations: [] }] }],
   ['null in a part', { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.example/b.png', detail: null } }] }] }],
   ['null in a tool', { tools: [{ type: 'function', function: { name: 'f', description: null } }] }],
   [

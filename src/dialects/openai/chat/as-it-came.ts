@@ -26,12 +26,26 @@ export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolCho
 
 /** Does a model with these quirks accept the bytes of a client of this wire? What it refuses whatever the spelling is between the two. */
 export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
-  const { maxTokensField: only, seedField, developer, shortIds, boundedIds, allowedTools, schemas, jsonObjects, thoughts, usage, olderFunctions } = quirks;
+  const {
+    maxTokensField: only,
+    seedField,
+    developer,
+    refusals,
+    shortIds,
+    boundedIds,
+    allowedTools,
+    schemas,
+    jsonObjects,
+    thoughts,
+    usage,
+    olderFunctions,
+  } = quirks;
   const { turns, toolChoice, output, sampling } = call;
   if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
   if (!olderFunctions && (hasOlderFunctions(call) || turns.some(isOlderTurn))) return false;
   if (seedField !== undefined && sampling.seed !== undefined) return false;
   if (developer === false && turns.some(isDeveloper)) return false;
+  if (!refusals && turns.some(({ parts }) => parts.some(({ type }) => type === 'refusal'))) return false;
   if ((shortIds && hasLongId(turns)) || (boundedIds && hasUnboundedId(turns))) return false;
   if (!hasFitThoughts(turns, thoughts)) return false;
   if (usage === false && own(call.extra, dialect)['.stream_options']) return false;
@@ -39,9 +53,12 @@ export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
   return !(output.type === 'schema' && schemas === false) && !(output.type === 'json' && jsonObjects === false);
 }
 
-/** Only the content may be null, and only that of an assistant message. */
+/** Only the content may be null, and only that of an assistant message. The gateway's own answers have empty annotations, which mean none. */
 function isPlainMessage(message: ChatMessage): boolean {
-  for (const [name, value] of Object.entries(message)) if (value === null && name !== 'content') return false;
+  for (const [name, value] of Object.entries(message)) {
+    if (value === null && name !== 'content') return false;
+    if (name === 'annotations' && Array.isArray(value) && value.length === 0) return false;
+  }
   if ('provider_specific_fields' in message) return false;
   const { content, tool_calls: calls } = message;
   if (content === null && message.role !== 'assistant') return false;

@@ -259,8 +259,11 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
   if (older) message['function_call'] = { name: older.name, arguments: older.json };
   const newer = calls.filter((call) => call !== older);
   if (newer.length > 0) message['tool_calls'] = newer.map(encodeToolCall);
-  return Object.keys(message).length === 2 && message['content'] === null ? [] : [message]; // no part of it can be sent
+  return message['content'] === null && !answers.some((name) => name in message) ? [] : [message];
 }
+
+/** A message of the assistant has content or one of these: thoughts alone are none. DeepSeek: `Invalid assistant message: content or tool_calls must be set` */
+const answers = ['refusal', 'tool_calls', 'function_call', 'audio'];
 
 /** A single plain text is a string, everything else a list of parts. */
 function encodeContent(parts: readonly Part[], ignored: Set<string>): Json {

@@ -1,5 +1,5 @@
 import type { Events, GenerateEvent } from '#core/event';
-import { isObject, textOf } from '#core/json';
+import { isObject, textOf, type JsonObject } from '#core/json';
 import { encodeCallPiece, finishReasonOf, isOlderCall } from './encode-answer.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import type { Choice, Chunk } from './wire.ts';
@@ -41,12 +41,20 @@ function mendedChoice(choice: Choice, { index, isFirst, events, calls: all }: Me
   const needsRole = isFirst && textOf(delta['role']) === '';
   const calls = all.get(index) ?? [];
   const pieces: unknown = delta['tool_calls'] ?? [];
-  if (Array.isArray(pieces) && arePieces(pieces, calls) && index === given && delta === written && !needsRole) return choice;
-  const { tool_calls: _, ...others } = delta;
+  const inParts = Array.isArray(delta['content']);
+  if (Array.isArray(pieces) && arePieces(pieces, calls) && index === given && delta === written && !needsRole && !inParts) return choice;
+  const { tool_calls: _, ...others } = inParts ? { ...delta, ...joinedContent(events, index) } : delta;
   const words = needsRole ? { ...others, role: 'assistant' } : others;
   const ended = events.find((event) => event.type === 'finished' && event.candidate === index);
   const finishReason = typeof reason === 'string' && reason !== '' ? reason : ended?.type === 'finished' ? finishReasonOf(ended.reason, ended.raw) : null;
   return { ...rest, index, delta: calls.length > 0 ? { ...words, tool_calls: calls.map(encodeCallPiece) } : words, finish_reason: finishReason };
+}
+
+/** The texts and thoughts of a delta whose content came in parts, as Mistral sends it: SDKs take it for a string. https://docs.mistral.ai/capabilities/reasoning */
+function joinedContent(events: Events, candidate: number): JsonObject {
+  const said = (type: 'text' | 'thought') => events.map((event) => (event.type === type && event.candidate === candidate ? event.text : '')).join('');
+  const thought = said('thought');
+  return { content: said('text'), ...(thought === '' ? {} : { reasoning_content: thought }) };
 }
 
 const isCall = (event: GenerateEvent): event is ToolCallEvent => event.type === 'tool-call' && !isOlderCall(event);

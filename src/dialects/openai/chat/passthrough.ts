@@ -22,6 +22,9 @@ const bytesPerToken = 4;
 const someChoices = /"choices"\s*:\s*\[/;
 const someCalls = /"tool_calls"\s*:\s*(?:\[\s*)?\{/;
 
+/** Content in parts, and log probabilities. */
+const someParts = /"content"\s*:\s*\[/;
+
 const indexes = /"index"\s*:/g;
 const deltas = /"delta"\s*:\s*\{/g;
 
@@ -215,9 +218,8 @@ export class PassingFrames {
   /** @returns undefined for a chunk that can go as it came */
   #mended(line: string, events: Events): string | undefined {
     const isFirst = events.some(({ type }) => type === 'started');
-    const mayBeOdd =
-      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || someCalls.test(line) || !someChoices.test(line) || lacksDelta(line);
-    if (!mayBeOdd) return undefined;
+    const hasCalls = events.some(({ type }) => type === 'tool-call') || someCalls.test(line);
+    if (!isFirst && !this.#isOdd && !hasCalls && !someParts.test(line) && someChoices.test(line) && !lacksDelta(line)) return undefined;
     const chunk = JSON.parse(line) as Chunk;
     if (isFirst) this.#isOdd = !hasDeltas(chunk);
     const mended = mendedChunk(chunk, events);

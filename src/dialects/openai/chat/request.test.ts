@@ -10,7 +10,7 @@ const hi = { role: 'user', content: 'hi' };
 const body = { model: 'gpt-4o-mini', messages: [hi] };
 const look = { type: 'function', function: { name: 'look' } };
 
-const again = (request: unknown, model = (request as { model: string }).model) => encodeRequest(decodeRequest(request).call, model).body;
+const again = (request: unknown, model = (request as { model: string }).model) => encodeRequest(decodeRequest(request).call, model, { refusals: true }).body;
 
 function refusal(request: unknown): { field: string | undefined; reason: string | undefined; message: string; code: string } {
   try {

@@ -8,6 +8,7 @@ import { isEmpty, membersWhere, own, withoutNotes, type Json, type JsonObject } 
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
+import { withoutOpenThoughts } from '../../shared/open-thoughts.ts';
 import { isUserField } from '../../shared/end-user.ts';
 import { encodedUser } from '../encode-user.ts';
 import { ownFilesOf } from '../own-files.ts';
@@ -18,6 +19,7 @@ import { encodeInput } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutBreakpoints } from './model-fields.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
+import { isReasoning } from './thoughts.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -57,7 +59,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...(user ? { user: user.user } : {}),
     model,
     ...(instructions === undefined ? {} : { instructions }),
-    input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored).map(withoutEmpty) : turns, ignored)],
+    input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? fitTurns(turns, ignored) : turns, ignored)],
     ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(limited, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(!isEquipped || choice === undefined ? {} : { tool_choice: choice }),
@@ -176,6 +178,10 @@ function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
       return choice satisfies never;
   }
 }
+
+/** The turns of another wire, as this one takes them. */
+const fitTurns = (turns: readonly Turn[], ignored: Set<string>): readonly Turn[] =>
+  withAllResults(withoutOpenThoughts(turns, isReasoning), ignored).map(withoutEmpty);
 
 /** A turn of the model without the empty text that clients send beside tool calls, which would be a message of its own, and with arguments that are JSON. */
 function withoutEmpty(turn: Turn): Turn {

@@ -2,6 +2,7 @@ import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import type { OpenAIError } from '../faults.ts';
 import { argumentsAt, callItem, messageItem, reasoningItem, urlCitation, type CallItem } from './encode-items.ts';
+import { responseErrorCode } from './faults.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { isRefusal, Message, Thinking } from './open-items.ts';
 import { frameText, OutputItems, type Frame } from './output-items.ts';
@@ -110,7 +111,7 @@ export class Encoder {
     const start = this.#model === undefined ? this.#start(textOf(this.#response['model'])) : '';
     const errorFrame = this.#items.emit('error', `"error":${this.#items.json(error)}`);
     this.#leaveItems();
-    this.#conclude('failed', { error: { code: error.code, message: error.message } });
+    this.#conclude('failed', { error: { code: responseErrorCode(error), message: error.message } });
     return start + errorFrame + this.#items.emit('response.failed', this.#whole());
   }
 

@@ -1,4 +1,4 @@
-import type { ForeignPart, ThoughtPart } from '#core/conversation';
+import type { Part, ThoughtPart } from '#core/conversation';
 import { own, textOf, type Extra, type Json } from '#core/json';
 import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
 import { dialect } from './wire.ts';
@@ -28,7 +28,7 @@ export function thoughtOf({ id, summary, content, encrypted_content: encrypted }
 export const encryptedOf = (extra: Extra | undefined): string | undefined => textOf(own(extra, dialect)['encrypted_content']) || tokenOf(extra);
 
 /** Can it be sent back as a reasoning item? */
-export function isReasoning(part: ThoughtPart | ForeignPart): boolean {
+export function isReasoning(part: Part): boolean {
   if (part.type !== 'thought') return false;
   const { encrypted_content: encrypted, '.content': inContent } = own(part.extra, dialect);
   return encrypted !== undefined || inContent !== undefined;

@@ -2,7 +2,9 @@ import { turnsOf } from '#dialects/openai/responses/decode-input';
 import { itemFinder, listedItems, outputOf, referredResponses } from '#dialects/openai/responses/listed-items';
 import { itemPlace } from '#dialects/openai/responses/encode-items';
 import { withItemIds } from '#dialects/openai/responses/server-steps';
+import { isReasoning } from '#dialects/openai/responses/thoughts';
 import type { ResponsesRequest, WireItem } from '#dialects/openai/responses/wire';
+import { withoutOpenThoughts } from '#dialects/shared/open-thoughts';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Part, Turn } from '#core/conversation';
@@ -30,10 +32,11 @@ export interface Continuation {
 export async function continuationOf(deps: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
   const { previousId, conversationId, entries } = await entriesBefore(deps, userId, request, exchange);
   const within = conversationId === undefined ? undefined : 'conversation';
-  const before = turnsOfChain(entries, within);
+  const chain = turnsOfChain(entries, within);
   const has = isItemOf(entries, within);
   const items = await itemsNamed(deps, userId, request, has, exchange);
-  const said = turnsOf(request.input, { turns: before, items, has });
+  const said = turnsOf(request.input, { turns: chain, items, has });
+  const before = withoutBrokenEnds(chain, entries, said);
   const itemsBefore = entries.reduce((sum, { items: its }) => sum + its, 0);
   if (conversationId !== undefined) requireRoom(deps, itemsBefore + said.length);
   return {
@@ -54,12 +57,28 @@ type Within = 'conversation' | undefined;
 export function turnsOfChain(entries: readonly Entry[], within: Within): readonly Turn[] {
   const turns = entries.flatMap((entry) => (within && entry.body.removed ? turnsLeft(entry) : turnsIn(entry)));
   if (!within || !entries.some(({ body }) => body.removed)) return turns;
-  const calls = new Set<string>();
-  return turns.flatMap((turn) => {
-    for (const part of turn.parts) if (part.type === 'tool-call') calls.add(part.id);
-    const parts = turn.parts.filter((part) => part.type !== 'tool-result' || calls.has(part.id));
+  const calls = new Set(turns.flatMap(({ parts }) => idsIn(parts, 'tool-call')));
+  return withParts(turns, (part) => part.type !== 'tool-result' || calls.has(part.id));
+}
+
+const idsIn = (parts: readonly Part[], type: 'tool-call' | 'tool-result'): readonly string[] => parts.flatMap((part) => (part.type === type ? [part.id] : []));
+
+const withParts = (turns: readonly Turn[], isLeft: (part: Part) => boolean): readonly Turn[] =>
+  turns.flatMap((turn): readonly Turn[] => {
+    const parts = turn.parts.filter(isLeft);
     return parts.length > 0 ? [{ ...turn, parts }] : [];
   });
+
+/**
+ * A chain without what providers refuse where an answer ended too early: its calls that have no result, and the thoughts behind which nothing came.
+ * @param chain the turns of the entries
+ * @param said what the client says behind it
+ */
+export function withoutBrokenEnds(chain: readonly Turn[], entries: readonly Entry[], said: readonly Turn[]): readonly Turn[] {
+  const broken = new Set(entries.flatMap(({ status, body: { answer = [] } }) => (status === 'completed' ? [] : idsIn(answer, 'tool-call'))));
+  if (broken.size > 0) for (const { parts } of [...chain, ...said]) for (const id of idsIn(parts, 'tool-result')) broken.delete(id);
+  const left = broken.size === 0 ? chain : withParts(chain, (part) => part.type !== 'tool-call' || !broken.has(part.id));
+  return withoutOpenThoughts(left, isReasoning, said[0]?.role);
 }
 
 function turnsIn({ body: { said, answer, response } }: Entry): readonly Turn[] {

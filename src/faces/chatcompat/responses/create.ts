@@ -16,6 +16,7 @@ import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Progress } from '#core/context';
+import { ignoring } from '#core/ignoring';
 import type { JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background, BackgroundDeps } from './background.ts';
@@ -53,6 +54,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const call = callOf(request, [...continuation.before, ...continuation.said]);
   if (continuation.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
+  if (!stored && continuation.conversationId !== undefined) ignoring(['conversation: nothing is added to it, because store is false'], context);
   const id = answerId('resp_', exchange);
   const created = Math.floor(deps.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);

@@ -13,7 +13,7 @@ import { fold } from '#core/fold';
 import type { Caller, Context } from '#core/context';
 import { stepOf, steps } from '#core/steps';
 import { entryOf, fieldsOf, includedBy } from './entry.ts';
-import { isRunning, runningStatuses, turnsOfChain } from './continuation.ts';
+import { isRunning, runningStatuses, turnsOfChain, withoutBrokenEnds } from './continuation.ts';
 import { gone } from './replay.ts';
 import { RunBroadcast } from './run-broadcast.ts';
 import type { Entry, KeepingDeps, Run } from './stored-body.ts';
@@ -155,7 +155,8 @@ export class RunWorker {
 
   async #callOf({ userId, previousId, body }: Entry, { request, conversationId }: Run): Promise<GenerateCall> {
     const earlier = previousId === undefined ? [] : await this.#deps.responses.chain(userId, previousId, 'previous_response_id');
-    return { ...callOf(request, [...turnsOfChain(earlier, conversationId === undefined ? undefined : 'conversation'), ...body.said]), stream: true };
+    const chain = turnsOfChain(earlier, conversationId === undefined ? undefined : 'conversation');
+    return { ...callOf(request, [...withoutBrokenEnds(chain, earlier, body.said), ...body.said]), stream: true };
   }
 
   /** Encodes the answer as its events come. A run that speaks is stored as such first: it cannot begin again. */
@@ -206,7 +207,7 @@ export class RunWorker {
   }
 }
 
-const restarted = { type: 'server_error', code: 'gateway_restarted', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
+const restarted = { type: 'server_error', code: 'server_error', param: null, message: 'The server was restarted in the middle of the answer: ask again.' };
 
 /** Was the run cancelled? Its entry may not say so: the first output is written over it. */
 const isCancellation = ({ reason }: AbortSignal): boolean => reason instanceof Cancelled;

@@ -124,6 +124,14 @@ export const messagesRules: readonly Rule[] = [
     if (has(topP) && topP < 0.95) return `\`top_p\` must be greater than or equal to 0.95 or unset when thinking is enabled. ${thinkingDocs}`;
     return withoutThought(list(body.messages));
   }),
+  rule('no message ends with a thought', 'tailcallhq/forgecode#2107', ({ body }) =>
+    first<Any, string>(body.messages, ({ role, content }, at) => {
+      const type = list(content).at(-1)?.type;
+      return role === 'assistant' && (type === 'thinking' || type === 'redacted_thinking')
+        ? `messages.${at}: The final block in an assistant message cannot be \`${type}\`.`
+        : undefined;
+    }),
+  ),
   rule('signatures are our own', reference, ({ body }) =>
     first<Any, string>(body.messages, ({ content }, at) =>
       first<Any, string>(list(content), ({ type, signature }, place) =>

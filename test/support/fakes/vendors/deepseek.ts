@@ -1,7 +1,7 @@
 /** DeepSeek, at api.deepseek.com. */
 import { answeredCalls, functionsOnly, jsonByName, plainChoice, roles, toolNames } from './chat-rules.ts';
 import { compatibleChat } from './compatible.ts';
-import { first, list, rule, type Any, type Refusal, type Vendor } from './vendor.ts';
+import { first, has, list, rule, type Any, type Refusal, type Vendor } from './vendor.ts';
 
 const unread = (text: string): Refusal => ({
   message: `Failed to deserialize the JSON body into the target type: ${text} at line 1 column 85`,
@@ -46,6 +46,10 @@ export const deepseek: Vendor = {
           }),
           () => ({ message: "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'", code: 'invalid_request_error' }),
         ),
+        rule('messages of the assistant have content or calls', 'carlrobertoh/ProxyAI#834', ({ body }) => {
+          const isBare = list(body.messages).some(({ role, content, tool_calls: calls }) => role === 'assistant' && !has(content) && list(calls).length === 0);
+          return isBare ? { message: 'Invalid assistant message: content or tool_calls must be set', code: 'invalid_request_error' } : undefined;
+        }),
         rule('thoughts of calls are given back', 'earendil-works/pi#3636', ({ model, body }) => {
           const isLost = list(body.messages).some(({ tool_calls: calls, reasoning_content: thought }) => list(calls).length > 0 && !thought);
           return thinks(model, body) && isLost

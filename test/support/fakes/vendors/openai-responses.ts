@@ -94,6 +94,11 @@ export const responsesRules: readonly Rule[] = [
       return !String(text).startsWith(sealed) && { message, code: 'invalid_encrypted_content' };
     }),
   ),
+  rule('what a thought led to comes behind it', 'vercel/ai#7099', ({ body }) => {
+    const all = items(body);
+    const alone = all.find(({ type }, at) => type === 'reasoning' && !isOfModel(all.slice(at + 1).find((next) => next.type !== 'reasoning')));
+    return alone && { message: `Item '${alone.id}' of type 'reasoning' was provided without its required following item.`, param: 'input' };
+  }),
   rule('models that do not reason have no encrypted reasoning', reference, ({ model, body }) =>
     !reasons(model) && list(body.include).includes('reasoning.encrypted_content')
       ? { message: 'Encrypted content is not supported with this model.', param: 'include', code: 'unsupported_value' }
@@ -162,6 +167,8 @@ export const responsesRules: readonly Rule[] = [
     return unfitName(name, 'text.format.name') ?? unfitSchema(schema, `response_format '${name}'`, 'text.format.schema', strict === true);
   }),
 ];
+
+const isOfModel = (item: Any): boolean => item !== undefined && (item.role ?? 'assistant') === 'assistant' && !/_output$|_response$/.test(item.type ?? '');
 
 function strangeItem({ type = 'message', role, content }: Any, at: number): Refusal | undefined {
   if (!itemTypes.test(type)) return { message: `Invalid value: '${type}'.`, param: `input[${at}].type`, code: 'invalid_value' };

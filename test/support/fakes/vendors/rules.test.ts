@@ -106,6 +106,12 @@ const chatRows: readonly Row[] = [
   ],
   [
     'deepseek-v4',
+    { messages: [user, { role: 'assistant', content: null, reasoning_content: 'hm' }, user] },
+    'content or tool_calls must be set',
+    { messages: [user, { role: 'assistant', content: '', reasoning_content: 'hm' }, user] },
+  ],
+  [
+    'deepseek-v4',
     { messages: [user, callOf('a'), resultOf('a')] },
     'The `reasoning_content` in the thinking mode must be passed back to the API.',
     { messages: [user, callOf('a', { reasoning_content: 'hm' }), resultOf('a')] },
@@ -180,6 +186,8 @@ const called = { type: 'function_call', call_id: 'a', name: 'look', arguments: '
 const output = { type: 'function_call_output', call_id: 'a', output: 'blue' };
 const file = (more: object = {}) => ({ ...item, content: [{ type: 'input_file', file_data: 'data:application/pdf;base64,AA==', ...more }] });
 
+const reasoned = { type: 'reasoning', id: 'rs_1', encrypted_content: 'gAAAAAB-sealed-by-openai-x', summary: [] };
+
 const responsesRows: readonly Row[] = [
   ['gpt-5-on-responses', { stop: ['x'] }, "Unknown parameter: 'stop'.", {}],
   [
@@ -209,6 +217,12 @@ const responsesRows: readonly Row[] = [
     { input: [item, called] },
     'No tool output found for function call a.',
     { input: [item, called, { type: 'message', role: 'assistant', content: [] }, output] },
+  ],
+  [
+    'gpt-5-on-responses',
+    { input: [item, reasoned, item] },
+    "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    { input: [item, reasoned, called, output] },
   ],
   ['gpt-5-on-responses', { input: [file()] }, "'input[0].content[0]'", { input: [file({ filename: 'a.pdf' })] }],
   ['gpt-5-on-responses', { input: [{ type: 'reasoning', encrypted_content: 'foreign', summary: [] }, item] }, 'could not be verified', {}],
@@ -306,6 +320,12 @@ const messagesRows: readonly Row[] = [
     { thinking: budget, messages: [user, use, answer] },
     'Expected `thinking` or `redacted_thinking`, but found `tool_use`',
     { thinking: budget, messages: [user, thoughtful('EqQBclaude-signed-x'), answer] },
+  ],
+  [
+    'claude-haiku-4-5',
+    { messages: [user, { role: 'assistant', content: thoughtful('EqQBclaude-signed-x').content.slice(0, 1) }, user] },
+    'messages.1: The final block in an assistant message cannot be `thinking`.',
+    { messages: [user, thoughtful('EqQBclaude-signed-x'), answer] },
   ],
   ['claude-haiku-4-5', { messages: [user, thoughtful('foreign'), answer] }, 'Invalid `signature` in `thinking` block', {}],
   ['claude-haiku-4-5', { thinking: { ...budget, budget_tokens: 500 } }, 'greater than or equal to 1024', {}],
