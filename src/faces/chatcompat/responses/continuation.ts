@@ -75,6 +75,7 @@ const withParts = (turns: readonly Turn[], isLeft: (part: Part) => boolean): rea
  * @param said what the client says behind it
  */
 export function withoutBrokenEnds(chain: readonly Turn[], entries: readonly Entry[], said: readonly Turn[]): readonly Turn[] {
+  if (chain.length === 0) return chain;
   const broken = new Set(entries.flatMap(({ status, body: { answer = [] } }) => (status === 'completed' ? [] : idsIn(answer, 'tool-call'))));
   if (broken.size > 0) for (const { parts } of [...chain, ...said]) for (const id of idsIn(parts, 'tool-result')) broken.delete(id);
   const left = broken.size === 0 ? chain : withParts(chain, (part) => part.type !== 'tool-call' || !broken.has(part.id));
