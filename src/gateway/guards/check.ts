@@ -107,5 +107,6 @@ export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Evalu
 /** The context for the gateway's own calls. They run as the user, but without the model restrictions of the key and the model choice of the request. */
 export function ownContext({ context, nextStep }: EvaluationContext): Context {
   const { models: _, ...caller } = context.caller;
-  return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress: { attempts: [] } };
+  const { review: __, ...rest } = context;
+  return { ...rest, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress: { attempts: [] } };
 }
