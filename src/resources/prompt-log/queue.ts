@@ -45,7 +45,10 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
       awaySince = undefined;
     } catch (error) {
       awaySince = isAway(error) ? (awaySince ?? clock.monotonic()) : undefined;
-      if (awaySince !== undefined && clock.monotonic() - awaySince < patienceMilliseconds) return void waiting.unshift(lot);
+      if (awaySince !== undefined && clock.monotonic() - awaySince < patienceMilliseconds) {
+        waiting.unshift(lot);
+        return;
+      }
       log(`${inUnits(lot.requests, 'prompts')} could not be logged.`, error);
     }
     if (lost > 0) log(`${inUnits(lost, 'prompts')} came faster than they could be logged, and are not in the log.`, undefined);
