@@ -18,10 +18,9 @@ let dataset: string;
 
 beforeAll(async () => {
   dataset = (await admin('POST', '/user/add-dataset', { dataset: 'ponds' })).body['dataset'] as string;
-  expect((await admin('POST', '/server/train', { content: 'The heron lives at the north pond.', force_dataset: dataset })).status).toBe(200);
+  await admin('POST', '/server/train', { content: 'The heron lives at the north pond.', force_dataset: dataset });
   const code = 'export default async ({ search, llm }) => llm((await search("Where does the heron live?")).length + " passages?")';
-  const plugin = { plugin_name: 'finder', title: 'Finder', kind: 'script', script: { code, hosts: [] } };
-  expect((await admin('POST', '/server/mine/plugins', plugin)).status).toBe(201);
+  await admin('POST', '/server/mine/plugins', { plugin_name: 'finder', title: 'Finder', kind: 'script', script: { code, hosts: [] } });
 });
 
 const message = 'Where does the heron live?';
