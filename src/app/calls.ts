@@ -4,6 +4,7 @@ import { type RegionState, regionStates } from '#gateway/routing/regions';
 import { type Models, modelsFor, modelsWithin } from '#gateway/rules/resolved';
 import { openPipeline, type Pipeline } from '#gateway/pipeline';
 import type { Clock } from '#kit/async/clock';
+import { repeated } from '#kit/async/repeated';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Outside } from '#kit/net/guarded-dial';
 import { type GuardedFetch, openGuardedFetch } from '#kit/net/guarded-fetch';
@@ -13,6 +14,8 @@ import { type Ledger, type LedgerDeps, openLedger } from '#ledger/index';
 import { type Conformance, openConformance } from '#providers/built-in/schema/conformance';
 import { openSentences } from '#providers/built-in/sentence/sentence';
 import { openVoice } from '#providers/built-in/voice/voice';
+import { spentOf } from '#resources/usage/leases';
+import type { Store } from '#store/open';
 import { causeOf, problemsTo, type Log } from '#telemetry/log';
 import type { Metrics } from '#telemetry/metrics';
 import type { Upstreams } from '#kit/upstream/pool';
@@ -36,6 +39,7 @@ export interface CallsDeps {
   readonly settings: Settings;
   readonly accounting: Accounting;
   readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'teamOf' | 'modelLists' | 'residencies' | 'lessons'>;
+  readonly store: Pick<Store, 'db'>;
   readonly clock: Clock;
   readonly log: Log;
   /** The network outside, for addresses that users choose; the internet when absent. */
@@ -76,7 +80,7 @@ export interface Calls {
 
 /** Puts the pipeline together. */
 export function openCalls({ settings: first, accounting, administration, clock, log, outside, prompts, ...deps }: CallsDeps): Calls {
-  const { metrics, thoughts, tools, reached, hop } = deps;
+  const { metrics, thoughts, tools, reached, store, hop } = deps;
   let runtime: Runtime | undefined;
   const settings = () => runtime?.settings ?? first;
   const upstreams = upstreamsOf(settings, clock);
@@ -152,8 +156,16 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     regions: () => regionStates(runtime!.models, health),
     resetRegions: () => health.reset(),
     cooling: () => coolingOf(runtime!.models, health),
-    closing: [offered, ledger, accounting, upstreams, patterns, conformance].map((one) => () => one.close()),
+    closing: [learning(first, ledger, { store, clock }), ...[offered, ledger, accounting, upstreams, patterns, conformance].map((one) => () => one.close())],
   };
+}
+
+const learnMilliseconds = 5000;
+
+/** Lets the ledger learn now and then what other processes have spent, where there may be any. While the database is away, it goes by what it knew. */
+function learning({ databaseUrl }: Settings, ledger: Ledger, { store, clock }: Pick<CallsDeps, 'store' | 'clock'>): () => void {
+  if (databaseUrl === undefined) return () => {};
+  return repeated({ clock, milliseconds: learnMilliseconds, work: () => ledger.learn((accounts) => spentOf(store, accounts)), failed: () => {} });
 }
 
 /** The models that there are for a caller: within the residency lists and the lists of names of the user, the teams and the key. */

@@ -3,7 +3,7 @@ import { floatsOf, type EmbedCall } from '#core/embed';
 import { Fault } from '#core/fault';
 import type { SearchPassages } from '#core/passages';
 import { Permits } from '#core/permits';
-import { withOwnProgress } from '#core/own-progress';
+import { billedTo, withOwnProgress } from '#core/own-progress';
 import { stepOf, steps } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
 import { embeddingWeight } from '#providers/built-in/embed';
@@ -73,8 +73,9 @@ function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
     const balance = isQuestion ? runtime().settings.charge.embeddings : 'train';
     const number = isQuestion ? nextStep(requestId, step) : 0;
     const labels = { ...(app === undefined ? {} : { app }), tags };
-    // a question is asked of several models at a time
-    const { vectors } = await withOwnProgress(progress, (own) =>
+    // a question is asked of several models at a time; what a run looks up is a step of its own, which counts in its limits
+    const within = step === undefined ? billedTo : withOwnProgress;
+    const { vectors } = await within(progress, (own) =>
       pipeline.embed(callFor(asked), { ...context, ...labels, step: number, balance, permits, progress: own, told: inOwnCodes }),
     );
     return vectors.map((vector) => Float32Array.from(floatsOf(vector)));

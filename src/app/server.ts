@@ -92,7 +92,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const metrics = openMetrics();
   const acting = openActing({ ...base, outside, address: () => addressOf(settings(), listening), enters: (context) => calls.pipeline.enters(context) });
   const hop = hopOf(pepper);
-  const around = { clock, log, outside, tools: acting.tools, hop };
+  const around = { store, clock, log, outside, tools: acting.tools, hop };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
   currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;

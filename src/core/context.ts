@@ -98,7 +98,7 @@ export interface Context {
   readonly memory?: { take(bytes: number): boolean } | undefined;
   /** What the client is told of a failure, where its interface has another code for it: it is booked with that status. Absent: the failure as it is. */
   readonly told?: (error: unknown) => unknown;
-  /** Present where guardrails check the answer: their findings, for the usage row. */
+  /** Present where the answer is judged before the client gets it: what came of that, for the usage row. */
   readonly review?: Review;
   /** Of the request: its steps share them. */
   readonly permits: Permits;
@@ -145,10 +145,12 @@ export interface Progress {
   costUsd?: number;
 }
 
-/** The findings of the guardrails on an answer. */
+/** What a rule finds that judges an answer: guardrails, or the validation against a schema. */
 export interface Review {
-  /** The reason why the guardrails rejected the answer. */
+  /** The reason why the answer is refused. */
   refusal?: Fault;
+  /** Of the rule around this one. */
+  readonly outer?: Review | undefined;
 }
 
 export interface Attempt {

@@ -14,13 +14,28 @@ export async function withOwnProgress<Result>(all: Progress, call: (own: Progres
   }
 }
 
-function join(all: Progress, { attempts, booked, planTokens, costUsd, warnings = [], flags = [], cache: _, ...latest }: Progress): void {
+/** The same for a call that is made for another, such as a check of it: nothing of it joins the other but what it cost. */
+export async function billedTo<Result>(all: Progress, call: (own: Progress) => Promise<Result>): Promise<Result> {
+  const own: Progress = { attempts: [] };
+  try {
+    return await call(own);
+  } finally {
+    joinCosts(all, own);
+  }
+}
+
+function join(all: Progress, own: Progress): void {
+  const { attempts, booked, planTokens: _, costUsd: __, warnings = [], flags = [], cache: ___, ...latest } = own;
   all.attempts.push(...attempts);
   for (const warning of warnings) (all.warnings ??= []).push(warning);
   for (const flag of flags) (all.flags ??= []).push(flag);
   const sum = sumOfKnown(all.booked, booked);
   if (sum) all.booked = sum;
+  joinCosts(all, own);
+  Object.assign(all, latest);
+}
+
+function joinCosts(all: Progress, { planTokens, costUsd }: Progress): void {
   if (planTokens !== undefined) all.planTokens = (all.planTokens ?? 0) + planTokens;
   if (costUsd !== undefined) all.costUsd = (all.costUsd ?? 0) + costUsd;
-  Object.assign(all, latest);
 }

@@ -3,7 +3,7 @@ import type { Context } from '#core/context';
 import type { LeaseSource } from '#core/lease';
 import type { RoutedCall } from '#core/routed-call';
 import { Accounts, type AccountsDeps } from './admission/accounts.ts';
-import { noteAllowances } from './admission/allowances.ts';
+import { learnSpent, noteAllowances, type SpentOf } from './admission/allowances.ts';
 import { CallLimits, noHolds, type CallLimitsDeps } from './admission/call-limits.ts';
 import { CostEstimate } from './admission/cost-estimate.ts';
 import type { Hold } from './admission/local-lease.ts';
@@ -30,6 +30,8 @@ export interface Ledger {
   admits(call: RoutedCall, context: Context): Promise<void>;
   /** Takes the permit of a request that asks no model, unless a call of the request has taken it. @throws as `reserve` does */
   enters(call: RoutedCall, context: Context): Promise<void>;
+  /** Learns what other holders have spent, for what clients are told is left. @throws what `spentOf` throws */
+  learn(spentOf: SpentOf): Promise<void>;
   readonly accounts: number;
   /** Gives back what is not spent. Calls that still run are settled as before. */
   close(): Promise<void>;
@@ -99,6 +101,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
       return accounts.size;
     },
     close: () => accounts.close(),
+    learn: (spentOf) => learnSpent(accounts, spentOf, clock),
 
     reserve(call, context) {
       requireOpen();

@@ -1,5 +1,6 @@
 import { Permits } from '#core/permits';
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { Account, AccountKind } from '#core/account';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
 import type { Context, Progress } from '#core/context';
@@ -647,5 +648,50 @@ describe('requests a minute', () => {
     await pass(5000);
     expect(await tried(call())).toBeUndefined(); // a minute after the first, and with the second still in it
     expect(await tried(call())).toBe('rate-limited');
+  });
+});
+
+describe('what clients are told is left', () => {
+  const spentOf = async (accounts: readonly Account[]) =>
+    accounts.map(({ owner, kind, month }) => (month === '' ? (used[kind] ?? 0) : sink.spentOf(owner, month).inference));
+  /** Of the last minute, as the database would know it. */
+  let used: Partial<Record<AccountKind, number>>;
+  beforeEach(() => void (used = {}));
+  const left = async (by = ledger) => {
+    const { reservation, progress } = await reserve(call({ maxTokens: 90 }), { by });
+    void reservation.settle(row(100));
+    return [progress.tokens?.remaining, progress.requests?.remaining];
+  };
+
+  test('is all but what is spent and reserved, and stays so where there are no others', async () => {
+    plan = { monthlyTokens: 1_000_000, requestsPerMinute: 1000 };
+    const told = [await left(), await left()];
+    await ledger.learn(spentOf);
+    used = { requests: 2 };
+    told.push(await left());
+    await ledger.learn(spentOf);
+    told.push(await left());
+    expect(told).toEqual([0, 1, 2, 3].map((made) => [1_000_000 - 100 * made - 100, 1000 - made - 1]));
+  });
+
+  test('lacks what others have spent once that was learned, and what was spent here since', async () => {
+    plan = { monthlyTokens: 1_000_000, requestsPerMinute: 1000 };
+    const other = open();
+    await left();
+    for (let made = 0; made < 50; made++) await left(other);
+    used = { requests: 51 };
+    await ledger.learn(spentOf);
+    expect([await left(), await left()]).toEqual([
+      [1_000_000 - 5200, 1000 - 52],
+      [1_000_000 - 5300, 1000 - 53],
+    ]);
+  });
+
+  test('of tokens of a minute lacks what others have used of them', async () => {
+    plan = { tokensPerMinute: 100_000 };
+    await left();
+    used = { tokens: 5100 };
+    await ledger.learn(spentOf);
+    expect(await left()).toEqual([100_000 - 5200, undefined]);
   });
 });

@@ -88,6 +88,24 @@ describe.skipIf(!address)('the database', () => {
   );
 
   test(
+    'away while calls are answered: their prompts are in the log when it is back',
+    async () => {
+      const { line, ...server } = await dragoman();
+      const { ask, keys } = await newMember(server);
+      const { as } = visitorsOf(server);
+      const logs = () => as(keys[0]!)('POST', '/user/get-user-logs', { limit: 20 });
+      await tally([ask(fixed)]);
+      await line.set('refuse');
+      expect(await tally(Array.from({ length: 6 }, () => ask(fixed)))).toEqual({ 200: 6 });
+      expect((await logs()).status).toBe(503); // it has tried to write them
+      await line.set('on');
+      const prompts = async () => ((await logs()).body['response'] as { prompt: string }[]).map(({ prompt }) => prompt);
+      await expect.poll(prompts, { timeout: 30_000 }).toEqual(Array.from({ length: 7 }, () => 'Say exactly: hello'));
+    },
+    3 * minute,
+  );
+
+  test(
     'with every session ended again and again under load: no call fails, each is booked once',
     async () => {
       const { databaseUrl, upstream, ...server } = await dragoman();

@@ -39,6 +39,8 @@ describe.each(['chat', 'responses', 'messages', 'gemini'])('an answer by a schem
     const answer = await ask(face, stream, wire);
     expect([answer.status, upstream.requests.length]).toEqual([502, 2]);
     expect(answer.raw).not.toContain('canary');
+    const booked = { status: 502, end: 'upstream-failed', outputTokens: expect.toSatisfy((tokens: number) => tokens > 0) as number };
+    await expect.poll(() => stepsOf(answer.headers.get('x-request-id')!), { timeout: 30_000 }).toMatchObject([booked]);
   });
 
   test.each(everyWay)('is passed on where it conforms, is cut or calls a tool (%s, streamed: %s)', async (face, stream) => {

@@ -1,6 +1,7 @@
 import { isConversation, type RoutedCall } from '#core/routed-call';
 import { Fault, queueFull } from '#core/fault';
 import type { Caller, Context } from '#core/context';
+import { billedTo } from '#core/own-progress';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { PatternTooSlow } from '#kit/patterns/index';
 import { UpstreamError } from '#kit/upstream/response';
@@ -104,8 +105,14 @@ export function denied({ name }: Pick<Check, 'name'>, { when, call }: Pick<Evalu
   return new Fault('invalid', `The content policy does not allow ${what} (check "${name}").`, { reason: 'content-policy' });
 }
 
-/** The context for the gateway's own calls. They run as the user, but without the model restrictions of the key and the model choice of the request. */
-export function ownContext({ context, nextStep }: EvaluationContext): Context {
-  const { models: _, ...caller } = context.caller;
-  return { ...context, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress: { attempts: [] } };
+/**
+ * Makes a call of the gateway's own, whose cost is part of that of the request. It runs as the user, but without the model restrictions of the key and the model
+ * choice of the request.
+ */
+export function inOwnContext<Result>({ context, nextStep }: EvaluationContext, call: (own: Context) => Promise<Result>): Promise<Result> {
+  const { review: _, ...rest } = context;
+  const { models: __, ...caller } = context.caller;
+  return billedTo(context.progress, (progress) =>
+    call({ ...rest, caller, step: nextStep(), headers: {}, strict: false, targets: undefined, cacheSeconds: undefined, progress }),
+  );
 }

@@ -3,11 +3,11 @@ import { type GenerateCall, plainCall } from '#core/call';
 import { textTurn, textIn } from '#core/conversation';
 import type { Call } from '#core/routed-call';
 import { fold } from '#core/fold';
-import type { Generate } from '#core/generate';
+import { gathered, type Generate } from '#core/generate';
 import { isObject } from '#core/json';
-import type { SendRaw } from '#core/raw-request';
+import type { RawRequest, SendRaw } from '#core/raw-request';
 import type { Model } from '#core/target';
-import { ownContext, type CheckSettings, type Evaluate, type EvaluationContext } from './check.ts';
+import { inOwnContext, type CheckSettings, type Evaluate, type EvaluationContext } from './check.ts';
 
 export interface ModerationDeps {
   /** The gateway's own calls, booked to the caller as steps of the same request. */
@@ -31,33 +31,31 @@ export function moderation({ model = '', action }: CheckSettings, { own, find }:
       const bytes = Buffer.from(JSON.stringify({ model, input }));
       const answer: Uint8Array[] = [];
       let size = 0;
-      await own.sendRaw(
-        {
-          model,
-          operation: 'moderations',
-          body: { type: 'json', bytes, places: scan(bytes) },
-          stream: false,
-          texts: input,
-          tokens: 0,
-          counts: {},
-          most: { input: 0, output: 0 },
-          saysText: false,
-          open: () => {},
-          write(piece) {
-            if ((size += piece.length) > mostBytes) throw new Error('The moderating model gave more results than it was asked for.');
-            return answer.push(piece) > 0;
-          },
-          drained: () => Promise.resolve(),
+      const asked: RawRequest = {
+        model,
+        operation: 'moderations',
+        body: { type: 'json', bytes, places: scan(bytes) },
+        stream: false,
+        texts: input,
+        tokens: 0,
+        counts: {},
+        most: { input: 0, output: 0 },
+        saysText: false,
+        open: () => {},
+        write(piece) {
+          if ((size += piece.length) > mostBytes) throw new Error('The moderating model gave more results than it was asked for.');
+          return answer.push(piece) > 0;
         },
-        ownContext(evaluation),
-      );
+        drained: () => Promise.resolve(),
+      };
+      await inOwnContext(evaluation, (context) => own.sendRaw(asked, context));
       if (flaggedIn(parseJson(Buffer.concat(answer)))) return true;
     }
     return false;
   }
 
   async function judged(texts: readonly string[], evaluation: EvaluationContext): Promise<boolean> {
-    const events = (await Array.fromAsync(own.generate(question(model, texts), ownContext(evaluation)))).flat();
+    const events = await inOwnContext(evaluation, (context) => gathered(own.generate(question(model, texts), context)));
     const [candidate] = fold(events).candidates;
     if (candidate?.reason === 'refused') return true; // a refusal to judge counts as harmful
     const text = textIn(candidate?.parts ?? []);

@@ -1,9 +1,9 @@
 import type { GenerateCall } from '#core/call';
 import type { GenerateEvent, Usage, Events } from '#core/event';
-import { Fault } from '#core/fault';
+import { Fault, faultOf } from '#core/fault';
 import { fold, type Candidate } from '#core/fold';
 import { where, type Generate } from '#core/generate';
-import type { Context } from '#core/context';
+import type { Context, Review } from '#core/context';
 import { textTurn, textIn } from '#core/conversation';
 import type { JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
@@ -36,11 +36,10 @@ export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromis
   async function* conformed(call: GenerateCall, output: JsonOutput, context: Context): AsyncGenerator<Events> {
     const asking = { owner: String(context.caller.userId), signal: context.signal };
     const schema = output.type === 'schema' ? output.schema : anyObject;
-    const fits = which === 'all' && output.type === 'schema' ? against(schema, asking) : undefined;
-    const answer: GenerateEvent[] = [];
-    const held = new HeldBytes(context);
+    let fits = which === 'all' && output.type === 'schema' ? against(schema, asking) : undefined;
     let isHeld = fits !== undefined;
-    for await (const events of inner(call, context)) {
+    const answer = new JudgedAnswer(call, context, async (events) => verdictOn(call, events, (fits ??= against(schema, asking))));
+    for await (const events of inner(call, answer.context)) {
       if (!isHeld && events.some((event) => event.type === 'started' && event.unpromised)) {
         if (!isOptional(output, context)) isHeld = true;
         else {
@@ -48,32 +47,46 @@ export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromis
           continue;
         }
       }
-      if (isHeld) hold(events, answer, held);
+      if (isHeld) await answer.take(events);
       else yield events;
     }
-    if (isHeld) yield await mendedAnswer(call, answer, fits ?? against(schema, asking), context);
+    if (!isHeld) return;
+    const verdict = await answer.verdict();
+    yield await mendedAnswer({ inner, call, fits: (fits ??= against(schema, asking)) }, answer.events, verdict, context);
   }
+}
 
-  async function mendedAnswer(call: GenerateCall, answer: readonly GenerateEvent[], fits: ReturnType<typeof against>, context: Context): Promise<Events> {
-    const range = (call.sampling.candidates ?? 1) > 1 ? 'repairs' : 'repair';
-    const mended = new Map<number, string>();
-    const usages: Usage[] = [];
-    for (const [at, candidate] of fold(answer).candidates.entries()) {
-      if (!isValue(candidate)) continue;
-      const text = textIn(candidate.parts);
-      if (await fits(asJson(call, text))) continue;
-      const bare = bareValue(call, text);
-      if (bare !== undefined && (await fits(asJson(call, bare)))) mended.set(at, bare);
-      else {
-        const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, range, at) }, text);
-        if (!(await fits(asJson(call, repaired))))
-          throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does the repaired answer.');
-        mended.set(at, repaired);
-        if (usage) usages.push(usage);
-      }
-    }
-    return mended.size === 0 ? answer : withTexts(answer, mended, usages);
+async function mendedAnswer(repairing: Repair, answer: readonly GenerateEvent[], { mended, wrong }: Verdict, context: Context): Promise<Events> {
+  const range = (repairing.call.sampling.candidates ?? 1) > 1 ? 'repairs' : 'repair';
+  const texts = new Map(mended);
+  const usages: Usage[] = [];
+  for (const [at, text] of wrong) {
+    const { text: repaired, usage } = await repair(repairing, { ...context, step: stepOf(context.step, range, at) }, text);
+    texts.set(at, repaired);
+    if (usage) usages.push(usage);
   }
+  return texts.size === 0 ? answer : withTexts(answer, texts, usages);
+}
+
+type Test = ReturnType<ConformingDeps['against']>;
+
+/** By the places of their candidates: the values that were alone once what was around them was taken away, and the texts that do not conform. */
+interface Verdict {
+  readonly mended: ReadonlyMap<number, string>;
+  readonly wrong: ReadonlyMap<number, string>;
+}
+
+async function verdictOn(call: GenerateCall, answer: readonly GenerateEvent[], fits: Test): Promise<Verdict> {
+  const [mended, wrong] = [new Map<number, string>(), new Map<number, string>()];
+  for (const [at, candidate] of fold(answer).candidates.entries()) {
+    if (!isValue(candidate)) continue;
+    const text = textIn(candidate.parts);
+    if (await fits(asJson(call, text))) continue;
+    const bare = bareValue(call, text);
+    if (bare !== undefined && (await fits(asJson(call, bare)))) mended.set(at, bare);
+    else wrong.set(at, text);
+  }
+  return { mended, wrong };
 }
 
 type JsonOutput = Exclude<GenerateCall['output'], { readonly type: 'text' }>;
@@ -86,18 +99,38 @@ const isOptional = (output: JsonOutput, context: Context): boolean =>
 
 const notGuaranteed = 'response_format: the model is not known to keep to schemas, and without strict the answer is not checked.';
 
-function hold(events: Events, answer: GenerateEvent[], held: HeldBytes): void {
-  for (const event of events) {
-    held.add(event);
-    answer.push(event);
-  }
-}
+/** An answer that is buffered, and judged as soon as it is complete: it is booked only after that, with why it was refused. */
+class JudgedAnswer<Judgement> {
+  readonly events: GenerateEvent[] = [];
+  /** The context of the call. */
+  readonly context: Context;
+  readonly #judge: (events: readonly GenerateEvent[]) => Promise<Judgement>;
+  readonly #review: Review = {};
+  readonly #held: HeldBytes;
+  #unfinished: number;
+  #verdict: Promise<Judgement> | undefined;
 
-async function eventsOf(answer: ReturnType<Generate>, context: Context): Promise<readonly GenerateEvent[]> {
-  const all: GenerateEvent[] = [];
-  const held = new HeldBytes(context);
-  for await (const events of answer) hold(events, all, held);
-  return all;
+  constructor({ sampling }: Pick<GenerateCall, 'sampling'>, context: Context, judge: (events: readonly GenerateEvent[]) => Promise<Judgement>) {
+    this.context = { ...context, review: this.#review };
+    this.#judge = judge;
+    this.#held = new HeldBytes(context);
+    this.#unfinished = sampling.candidates ?? 1;
+  }
+
+  async take(events: Events): Promise<void> {
+    for (const event of events) {
+      this.#held.add(event);
+      this.events.push(event);
+      if (event.type === 'finished') this.#unfinished--;
+    }
+    if (this.#unfinished > 0 || this.#verdict) return;
+    await this.verdict().catch((error: unknown) => (this.#review.refusal = faultOf(error)));
+  }
+
+  /** @throws what the judge throws */
+  verdict(): Promise<Judgement> {
+    return (this.#verdict ??= this.#judge(this.events));
+  }
 }
 
 const isValue = ({ reason, parts }: Candidate): boolean =>
@@ -111,23 +144,30 @@ const asJson = (call: GenerateCall, text: string): string => (isBare(call) ? JSO
 /** The value alone, where something else may be around it. */
 const bareValue = (call: GenerateCall, text: string): string | undefined => (isBare(call) ? text.trim() : withoutFence(text));
 
-/** Asks for the answer once more, with the nonconforming one and the reason. */
-async function repair(
-  inner: Generate,
-  call: GenerateCall,
-  context: Context,
-  text: string,
-): Promise<{ readonly text: string; readonly usage: Usage | undefined }> {
+interface Repair {
+  readonly inner: Generate;
+  readonly call: GenerateCall;
+  readonly fits: Test;
+}
+
+/** Asks for the answer once more, with the nonconforming one and the reason. @throws Fault `upstream-failed` if the new one does not conform either */
+async function repair({ inner, call, fits }: Repair, context: Context, text: string): Promise<{ readonly text: string; readonly usage: Usage | undefined }> {
   const turns: GenerateCall['turns'] = [
     ...call.turns,
     ...(text === '' ? [] : [textTurn('model', text)]),
     textTurn('user', isBare(call) ? wrongWord : call.output.type === 'json' ? noJson : wrongJson),
   ];
   const { candidates: _, ...sampling } = call.sampling;
-  const { candidates, usage } = fold(await eventsOf(inner({ ...withoutPassthrough(call), turns, sampling }, context), context));
-  const [candidate] = candidates;
-  const repaired = candidate ? textIn(candidate.parts) : '';
-  return { text: bareValue(call, repaired) ?? repaired, usage };
+  const again = { ...withoutPassthrough(call), turns, sampling };
+  const answer = new JudgedAnswer(again, context, async (events) => {
+    const [candidate] = fold(events).candidates;
+    const repaired = candidate ? textIn(candidate.parts) : '';
+    const value = bareValue(call, repaired) ?? repaired;
+    if (await fits(asJson(call, value))) return value;
+    throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does the repaired answer.');
+  });
+  for await (const events of inner(again, answer.context)) await answer.take(events);
+  return { text: await answer.verdict(), usage: fold(answer.events).usage };
 }
 
 const wrongJson = 'That does not conform to the JSON schema of the answer. Answer again, with nothing but JSON that conforms to it.';

@@ -56,7 +56,7 @@ export function guarded({ guards, recordRefusal }: GuardedDeps, inner: Generate<
       yield* answer(context);
       return;
     }
-    const review: Review = {};
+    const review: Review = { outer: context.review };
     const at = { when: 'after', call, context, runs: [], nextStep } as const;
     yield* checkedAnswer({ checks: after, call: asked, review, at, notes }, answer({ ...context, review }));
   }

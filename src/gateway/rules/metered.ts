@@ -385,8 +385,11 @@ const asItIs = (error: unknown) => error;
 /** A client that leaves aborts the signal with a reason that is no fault. */
 const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);
 
-/** The end of an answer that a check denied, even if the call itself succeeded. */
-const reviewedEnd = ({ review, signal }: Context): Ended | undefined => (review?.refusal && !signal.aborted ? refusedEnd(review.refusal) : undefined);
+/** The end of an answer that was refused when it was judged, even if the call itself succeeded. */
+function reviewedEnd({ review, signal }: Context): Ended | undefined {
+  const refusal = review?.refusal ?? review?.outer?.refusal;
+  return refusal && !signal.aborted ? refusedEnd(refusal) : undefined;
+}
 
 const refusedEnd = ({ code, status }: Fault): Ended => ({ end: code === 'invalid' ? 'refused' : 'upstream-failed', status, isByCheck: true });
 

@@ -64,6 +64,10 @@ export class Accounts {
     return this.#leases.size;
   }
 
+  values(): Iterable<LocalLease> {
+    return this.#leases.values();
+  }
+
   find(account: Account, limit: number, now: number): LocalLease {
     const name = accountName(account);
     let lease = this.#leases.get(name);

@@ -1,5 +1,7 @@
 import type { Clock } from '#kit/async/clock';
+import type { Account } from '#core/account';
 import type { Allowance, Progress } from '#core/context';
+import type { Accounts } from './accounts.ts';
 import type { Hold } from './local-lease.ts';
 import { secondsLeft } from './limit-words.ts';
 
@@ -14,9 +16,9 @@ export function noteAllowances(progress: Progress, holds: readonly Hold[], clock
   for (const hold of holds) {
     const { lease } = hold;
     const { account, limit, minute } = lease;
-    if (account.kind === 'usd' || account.kind === 'streams') continue;
+    if (!isShown(account)) continue;
     const most = hold === refused ? Math.ceil(hold.least) - 1 : Infinity;
-    const remaining = Math.max(0, Math.min(lease.room(now), most));
+    const remaining = Math.max(0, Math.min(lease.remaining(now), most));
     if (account.kind === 'requests') {
       if (!(requests && requests.remaining <= remaining)) requests = { limit, remaining, reset: minute!.reset(now) };
     } else if (!(tokens && tokens.remaining <= remaining)) {
@@ -25,4 +27,21 @@ export function noteAllowances(progress: Progress, holds: readonly Hold[], clock
   }
   if (requests) progress.requests = requests;
   if (tokens) progress.tokens = tokens;
+}
+
+const isShown = ({ kind }: Account): boolean => kind !== 'usd' && kind !== 'streams';
+
+/** What all holders have spent of accounts, in their order. */
+export type SpentOf = (accounts: readonly Account[]) => Promise<readonly number[]>;
+
+const atOnce = 500;
+
+/** Learns what all holders have spent of the accounts in use: what others have spent since this process last asked for more of one. @throws what `spentOf` throws */
+export async function learnSpent(accounts: Pick<Accounts, 'values'>, spentOf: SpentOf, clock: Pick<Clock, 'monotonic'>): Promise<void> {
+  const leases = [...accounts.values()].filter(({ account }) => isShown(account));
+  for (let from = 0; from < leases.length; from += atOnce) {
+    const some = leases.slice(from, from + atOnce);
+    const spent = await spentOf(some.map(({ account }) => account));
+    for (const [at, lease] of some.entries()) lease.learn(spent[at]!, clock.monotonic());
+  }
 }

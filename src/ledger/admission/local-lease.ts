@@ -109,6 +109,9 @@ export class LocalLease {
   #lastSpent = 0;
   #recent = 0;
   #recentAt = 0;
+  /** What all holders together had spent when that was last learned, and what was settled here then; of a minute, what the others had used. */
+  #learned = 0;
+  #settledThen = 0;
 
   /** @param contact for accounts of permits: while it is not good, no permit is used */
   constructor(account: Account, name: string, numbers: MessageNumbers, contact?: Pick<Contact, 'goodUntil'>) {
@@ -138,6 +141,18 @@ export class LocalLease {
   /** What this process could still set aside if everybody else gave back all: never less than what is left. */
   room(now: number): number {
     return this.limit - (this.minute ? this.minute.used(now) : this.spent) - this.reserved;
+  }
+
+  /** What is left for all holders together, as far as is known: for clients alone, nothing is refused by it. */
+  remaining(now: number): number {
+    const room = this.room(now);
+    return this.minute ? room - this.#learned : Math.min(room, this.limit - this.#learned - (this.settled - this.#settledThen) - this.reserved);
+  }
+
+  /** @param spent what is booked of it by all holders; of a minute, what they have reported as used */
+  learn(spent: number, now: number): void {
+    this.#learned = this.minute ? Math.max(0, spent - this.minute.used(now)) : spent;
+    this.#settledThen = this.settled;
   }
 
   /** What can be had, as far as is known; while the source is away, what is here. */

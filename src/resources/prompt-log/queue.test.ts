@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { Fault } from '#core/fault';
 import type { ToldRequest } from '#core/prompt-log';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { openQueue } from './queue.ts';
@@ -83,4 +84,61 @@ test('to wait for what was added before writes it at once, and does not wait for
   statements[0]!.end();
   await written;
   expect([isWritten, statements[0]!.ids]).toEqual([true, ['req_0']]);
+});
+
+describe('while the database is away', () => {
+  const away = () => new Fault('overloaded', 'The database is away.');
+
+  test('a lot is tried again every second, before those that came later, and nothing is lost', async () => {
+    const { clock, statements, problems, add, turn } = queued();
+    add(0, 600);
+    const rows = statements[0]!.ids.length;
+    for (let tried = 0; tried < 60; tried++) {
+      statements.at(-1)!.end(away());
+      await turn();
+      expect(statements).toHaveLength(tried + 1);
+      clock.advance(1000);
+    }
+    expect(statements.at(-1)!.ids).toEqual(statements[0]!.ids);
+    statements.at(-1)!.end();
+    await turn();
+    expect([statements.at(-1)!.ids[0], problems]).toEqual([`req_${rows}`, []]);
+  });
+
+  test('no more than 16 lots wait, and after five minutes what cannot be written is dropped', async () => {
+    const { clock, statements, problems, add, turn } = queued();
+    add(0, 6000);
+    const rows = statements[0]!.ids.length;
+    for (let tried = 0; tried < 300; tried++) {
+      statements.at(-1)!.end(away());
+      await turn();
+      clock.advance(1000);
+    }
+    expect(problems).toEqual([]);
+    statements.at(-1)!.end(away());
+    await turn();
+    expect(problems).toEqual([
+      `${rows} prompts could not be logged.`,
+      `${6000 - 17 * rows} prompts came faster than they could be logged, and are not in the log.`,
+    ]);
+    clock.advance(1000);
+    expect(statements.at(-1)!.ids[0]).toBe(`req_${rows}`);
+  });
+
+  test('nobody who reads waits for it, and at the close what waits is given up', async () => {
+    const { clock, statements, problems, queue, add, turn } = queued();
+    add(0, 600);
+    statements[0]!.end(away());
+    await turn();
+    const read = queue.written();
+    await turn();
+    statements[1]!.end(away());
+    await read;
+    const closed = queue.close();
+    await turn();
+    statements[2]!.end(away());
+    await closed;
+    clock.advance(10_000);
+    expect([statements.length, problems]).toEqual([3, ['600 prompts could not be logged: the database is away.']]);
+  });
 });

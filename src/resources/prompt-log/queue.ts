@@ -1,6 +1,7 @@
 import { inUnits } from '#kit/text/in-units';
 import type { ToldRequest } from '#core/prompt-log';
 import type { Clock } from '#kit/async/clock';
+import { isAway } from '#store/patience';
 import { Lot, type Batch } from './lot.ts';
 
 export interface QueueDeps {
@@ -12,8 +13,10 @@ export interface QueueDeps {
 export interface Queue {
   /** Nothing waits for it. What is too much is dropped. */
   add(told: ToldRequest): void;
-  /** Writes at once, and returns when everything that was added before is written or given up. */
+  /** Writes at once, and returns when everything that was added before is written or given up, or the database is away. */
   written(): Promise<void>;
+  /** Writes what waits, and gives up what cannot be written now. */
+  close(): Promise<void>;
 }
 
 /** Lots of a megabyte. */
@@ -22,6 +25,8 @@ const mostWaiting = 16;
 const mostSpare = 4;
 /** So long a request waits for others; a full lot does not. */
 const waitMilliseconds = 250;
+/** While the database is away, a lot is tried again: so often, and until it has been away for so long. */
+const [againMilliseconds, patienceMilliseconds] = [1000, 300_000];
 
 /** Writes what is told many at once, one statement after the other: however many come, their number and the lines of the log about those that are lost stay small. */
 export function openQueue({ write, clock, log }: QueueDeps): Queue {
@@ -29,13 +34,21 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
   const waiting: Lot[] = [];
   const spare: Lot[] = [];
   let lost = 0;
+  /** Since when (monotonic milliseconds) the database has been away. */
+  let awaySince: number | undefined;
   let cancel: (() => void) | undefined;
   let writing: Promise<void> | undefined;
 
   const writeLot = async (lot: Lot) => {
     try {
       await write(lot.batches());
+      awaySince = undefined;
     } catch (error) {
+      awaySince = isAway(error) ? (awaySince ?? clock.monotonic()) : undefined;
+      if (awaySince !== undefined && clock.monotonic() - awaySince < patienceMilliseconds) {
+        waiting.unshift(lot);
+        return;
+      }
       log(`${inUnits(lot.requests, 'prompts')} could not be logged.`, error);
     }
     if (lost > 0) log(`${inUnits(lost, 'prompts')} came faster than they could be logged, and are not in the log.`, undefined);
@@ -54,8 +67,16 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
   };
   const next = () => {
     if (writing) return;
-    if (waiting.length > 1) void begin();
-    else if (waiting.length > 0) cancel ??= clock.after(waitMilliseconds, () => void begin());
+    if (waiting.length > 1 && awaySince === undefined) void begin();
+    else if (waiting.length > 0) cancel ??= clock.after(awaySince === undefined ? waitMilliseconds : againMilliseconds, () => void begin());
+  };
+  const written = async () => {
+    const last = waiting.at(-1);
+    await writing;
+    while (last && waiting.includes(last)) {
+      await begin();
+      if (awaySince !== undefined) return;
+    }
   };
   const empty = (): Lot => spare.pop() ?? new Lot();
 
@@ -71,10 +92,12 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
       }
       next();
     },
-    async written() {
-      const before = waiting.length;
-      await writing;
-      for (let written = 0; written < before && waiting.length > 0; written++) await begin();
+    written,
+    async close() {
+      await written();
+      cancel?.();
+      const left = waiting.splice(0).reduce((sum, { requests }) => sum + requests, 0);
+      if (left > 0) log(`${inUnits(left, 'prompts')} could not be logged: the database is away.`, undefined);
     },
   };
 }

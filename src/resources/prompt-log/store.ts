@@ -42,7 +42,7 @@ export interface LoggedPrompt extends KeptText {
 }
 
 export interface PromptStore {
-  /** Written in the background, many at once; what is too much, or cannot be written, is dropped. */
+  /** Written in the background, many at once, and while the database is away some minutes later; what is too much, or cannot be written, is dropped. */
   record(told: ToldRequest): void;
   /** The calls of a user, newest first, with all that this process has recorded. @throws Fault `overloaded` */
   list(userId: number, wanted: PromptsWanted): Promise<readonly LoggedPrompt[]>;
@@ -98,7 +98,7 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
     },
     async close() {
       stopTidying();
-      await queue.written();
+      await queue.close();
     },
   };
 }

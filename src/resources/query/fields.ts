@@ -147,7 +147,13 @@ export const completionMembers = {
     }),
   ),
   tool_responses: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), response: Type.String(), is_error: Type.Boolean() })),
-  usage: nullable(Type.Object({ model_tokens: ModelTokens, ...ModelTokens.properties, plan_tokens: Type.Integer() })),
+  usage: nullable(
+    Type.Object({
+      model_tokens: ModelTokens,
+      ...ModelTokens.properties,
+      plan_tokens: Type.Integer({ description: 'What the request was charged: beside the answer also looking up its question, checks and the like.' }),
+    }),
+  ),
   provenance: nullable(
     Type.Object({
       model: Type.String(),

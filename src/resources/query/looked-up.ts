@@ -49,11 +49,11 @@ export async function lookedUp(
   const asksWeb = limit > 0 && live > 0;
   if (!asksDatasets && !asksWeb) return { passages: [], web: [], isEmptyHanded: false, vectorsDown: false };
   const { generate, clock, defaults } = deps;
-  const { caller, requestId, permits, app, tags, signal } = context;
+  const { caller, requestId, progress, permits, app, tags, signal } = context;
   const question = limit > 0 ? await questionFor(turns, { generate, clock, model: defaults().rewording }, context) : '';
   const [found, web] = await Promise.all([
     asksDatasets
-      ? deps.search({ caller, datasets, question, limit, requestId, permits, app, tags, signal })
+      ? deps.search({ caller, datasets, question, limit, requestId, progress, permits, app, tags, signal })
       : { passages: [], vectorsDown: false, warnings: [] },
     foundOnWeb(deps.web, asksWeb ? live : 0, question, context),
   ]);

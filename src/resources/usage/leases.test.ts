@@ -8,7 +8,7 @@ import { openStore, type Store } from '#store/open';
 import { onBothDatabases, onServer } from '../../../test/support/databases.ts';
 import { usageRow } from '../../../test/support/usage-rows.ts';
 import { openHolders } from './holders.ts';
-import { openLeases } from './leases.ts';
+import { openLeases, spentOf } from './leases.ts';
 import { openRunningStreams } from './running-streams.ts';
 import { booksOf } from '../../../test/support/books-of.ts';
 
@@ -49,6 +49,27 @@ onBothDatabases('leases', ({ shared }) => {
     const holders = openHolders(store());
     for (const { id, closedAt } of await holders.list()) if (!closedAt) await holders.close(id);
   };
+
+  test('of all holders together have what was booked of them, and what was reported of the last minute', async () => {
+    const [one, other] = [await machine(store()), await machine(store())];
+    const [month, quick, spoken] = [tokens(), minute(), { ...minute(), kind: 'tokens' } as const];
+    for (const [at, { holder }] of [one, other].entries()) {
+      const row = usageRow({ userId: names - 2, at: Date.UTC(2026, 10, 21), planTokens: 30 + at });
+      await booksOf(store()).ship({ holder, journal: `${holder}/0`, from: 0, to: 1, rows: Buffer.from(JSON.stringify([row])) });
+    }
+    for (const { lease } of [one, other]) {
+      const used = (count: number) => ({
+        used: [
+          { count, ageSeconds: 1 },
+          { count: 1, ageSeconds: 70 },
+        ],
+      });
+      await lease([asks(quick, 100, 5), asks(spoken, 5000, 500)]);
+      await lease([asks(quick, 100, 5, used(3)), asks(spoken, 5000, 500, used(400))]);
+    }
+    expect(await spentOf(store(), [quick, month, tokens(), spoken, { ...month, kind: 'train' }])).toEqual([6, 61, 0, 800, 0]);
+    expect(await spentOf(store(), [])).toEqual([]);
+  });
 
   test('far from the edge give the stock that is wished, an eighth of what is left at most', async () => {
     await alone();

@@ -62,6 +62,24 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
   }
 }
 
+/**
+ * What all holders together have booked of accounts, in their order; of those of a minute, what they have reported of the last 58 seconds: what is older may be
+ * forgotten by who used it. @throws Fault `overloaded`
+ */
+export async function spentOf({ db }: Pick<Store, 'db'>, accounts: readonly Account[]): Promise<readonly number[]> {
+  const all = accounts.map(stored);
+  const column = (of: (account: StoredAccount) => string) => sql`${all.map(of)}::text[]`;
+  const { rows } = await sql<{ spent: number }>`
+    select coalesce(case kind
+      when 'requests' then (select sum(requests) from request_second where owner = asked.owner and second > floor(extract(epoch from clock_timestamp())) - 59)
+      when 'train' then book.train when 'inference' then book.inference end, 0)::double precision as spent
+    from unnest(${column(({ owner }) => owner)}, ${column(({ kind }) => kind)}, ${column(({ month }) => month)})
+      with ordinality as asked (owner, kind, month, place)
+      left join spent as book on book.owner = asked.owner and book.month = asked.month
+    order by place`.execute(db);
+  return rows.map(({ spent }) => spent);
+}
+
 const tokens = 'tokens of ';
 
 /** An account as the database names it: tokens of a minute are counted as requests are, in a book of their own. */

@@ -47,14 +47,17 @@ const usageQuery = {
 const milliseconds = (description: string) => nullable(Type.Number(), { description });
 
 const sums = {
-  requests: Type.Integer(),
+  requests: Type.Integer({
+    description:
+      'Calls of models. A request may take several, such as checks, repairs and rounds of a search: each is counted, and has its own row in the log.',
+  }),
   inputTokens: Type.Integer(),
   cachedTokens: Type.Integer({ description: 'Prompt tokens that providers read from their caches.' }),
   outputTokens: Type.Integer(),
   planTokens: Type.Integer(),
   costUsd: nullable(Type.Number(), { description: 'US dollars, of the calls whose price is known; null: of none.' }),
   unpriced: Type.Integer({ description: 'Calls whose price is not known.' }),
-  errors: Type.Integer({ description: 'Requests that were refused or failed, except those that the client abandoned or cancelled.' }),
+  errors: Type.Integer({ description: 'Calls that were refused or failed, except those that the client abandoned or cancelled.' }),
   firstTokenP50Ms: milliseconds('Median time to the first token, to five per cent.'),
   firstTokenP95Ms: milliseconds('95th percentile of the time to the first token.'),
   totalP50Ms: milliseconds('Median duration of a call.'),
