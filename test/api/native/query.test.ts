@@ -317,6 +317,16 @@ describe('as the official client sends it', () => {
       }),
     );
     expect(answer.body['tool_calls']).toMatchObject([{ function: { name: 'get_time', arguments: '{"city":"Nuuk"}' } }]);
+    const time = { message: 'city: Nuuk', tools: JSON.stringify(tools), tool_choice: '"required"', limit_references: 'null' };
+    const multipart = new FormData();
+    for (const [name, value] of Object.entries(time)) multipart.append(name, value);
+    const calls = [{ function: { name: 'get_time', arguments: '{"city":"Nuuk"}' } }];
+    for (const { status, body } of [await post(new URLSearchParams(time)), await post(multipart), await ada.ask('POST', '/server/query', time)])
+      expect([status, body]).toMatchObject([200, { tool_calls: calls }]);
+    const nulls = { message: heron, tools: 'null', tool_choice: 'null', enabled_mcp_tools: 'null' };
+    expect((await ada.ask('POST', '/server/query', nulls)).body).toMatchObject({ status: 200, message: 'heron' });
+    const unknown = await ada.ask('POST', '/server/query', { message: heron, tool_choice: '"some"' });
+    expect([unknown.status, unknown.body['error']]).toEqual([400, expect.stringMatching(/^tool_choice /)]);
     const two = new URLSearchParams([
       ...fields.filter(([name]) => name !== 'dataset').map(([name, value]) => [name, value]),
       ['dataset', 'none'],
