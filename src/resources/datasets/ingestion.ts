@@ -134,6 +134,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       bytes,
       ...(sourceId === undefined ? {} : { sourceId }),
     });
+    if (formerJob !== null && (await goesOn(inside, { fileId, userId, keyId, source }))) return { fileId, jobId: formerJob, formerJob: null };
     const payload: Omit<IngestionPayload, 'labels'> = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
     const jobId = await jobs.add(
       ingestionKind,
@@ -204,6 +205,21 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
 }
 
 const copied = ({ id: fileId, filename, bytes, blob }: CopiedFile): Queued => ({ filename, bytes, source: { form: 'copy', fileId, blob } });
+
+/**
+ * Has the file a job of the same key that brings in the same content? It goes on in place of another. Where it has made its content that of the file already,
+ * nothing more is to come.
+ */
+async function goesOn({ db }: Access, { fileId, userId, keyId, source }: Pick<IngestionPayload, 'fileId' | 'userId' | 'keyId' | 'source'>): Promise<boolean> {
+  const isMade = sql`dataset_files.generation = (payload ->> 'generation')::bigint`;
+  const { rows } = await sql`
+    update dataset_files set next_blob = case when ${isMade} then null else next_blob end, next_bytes = case when ${isMade} then null else next_bytes end
+    from job
+    where dataset_files.id = ${fileId} and job.id = job_id and state in ('waiting', 'running') and not cancel_wanted and error is null
+      and payload @> ${JSON.stringify({ userId, keyId })}::jsonb and payload -> 'source' = ${JSON.stringify(source)}::jsonb
+    returning job.id`.execute(db);
+  return rows.length > 0;
+}
 
 async function rolledBack(inside: Access, { fileId, jobId }: Begun, removal: IngestionDeps['removal']): Promise<void> {
   const { rows } = await sql<{ isEmpty: boolean }>`

@@ -410,7 +410,7 @@ onBothDatabases('files in datasets', (database) => {
     const replaced = upload(all.server.url, ada, '/server/train-with-file', 'slow.txt', hours, { dataset });
     const states = async () => items(await ada.ask('GET', path)).map(({ stage }) => stage);
     await expect.poll(states, { timeout: 30_000 }).toEqual(['parse']);
-    const [file] = items(await upload(all.server.url, ada, path, 'slow.txt', hours));
+    const [file] = items(await upload(all.server.url, ada, path, 'slow.txt', 'Another text.'));
     expect(await replaced).toMatchObject({
       status: 409,
       body: { response: 'The job was cancelled, the file was deleted, or another content took its place.' },
@@ -419,6 +419,29 @@ onBothDatabases('files in datasets', (database) => {
     expect(body).toMatchObject({ id: file!['jobId'] });
     const told = async () => (await ada.ask('POST', '/server/train-with-file-status', { job_id: file!['jobId'] })).body['response'];
     await expect.poll(told, { timeout: 30_000 }).toMatchObject({ status: 'failed', message: 'The job was cancelled.' });
+  });
+
+  test('of the same name and content that come at the same time are read once, and each of them is answered', { timeout: long }, async () => {
+    const { all, ada } = await twoPeopleOf(together());
+    const dataset = await newDataset(ada, 'simultaneous');
+    const path = `/server/mine/datasets/${await idOf(ada, dataset)}/files`;
+    const put = async () => items(await upload(all.server.url, ada, path, 'slow.txt', hours))[0]!['jobId'] as string;
+    const job = await put();
+    expect(await put()).toBe(job);
+    await ada.ask('POST', `/server/mine/jobs/${job}/cancel`);
+    const again = await put();
+    expect(again).not.toBe(job);
+    await ada.ask('POST', `/server/mine/jobs/${again}/cancel`);
+
+    for (const content of ['The heron eats fish.', 'The heron eats frogs.']) {
+      const train = () => ada.ask('POST', '/server/train', { content, context: 'birds', force_dataset: dataset });
+      const array = () => ada.ask('POST', '/server/train-with-array', { data: [content], dataset });
+      const whole = () => upload(all.server.url, ada, '/server/train-with-file', 'birds.txt', content, { dataset });
+      for (const ask of [train, array, whole])
+        expect((await Promise.all([ask(), ask(), ask(), ask()])).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    }
+    const listed = async () => items(await ada.ask('GET', path)).filter(({ filename }) => filename !== 'slow.txt');
+    expect((await listed()).map(({ state }) => state)).toEqual(['done', 'done', 'done', 'done', 'done']);
   });
 
   test('come together, all or none, and what is wrong with one is said of that one', { timeout: long }, async () => {
