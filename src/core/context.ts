@@ -125,6 +125,8 @@ export interface Progress {
   readonly attempts: Attempt[];
   /** The target of the last attempt. */
   target?: AnsweringTarget;
+  /** What is left of the caller's limits was found out: `requests` and `tokens` are absent where nothing limits them. */
+  areLimitsKnown?: true;
   requests?: Allowance;
   tokens?: Allowance;
   /** Guardrails that found something and allowed it. */
