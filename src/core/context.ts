@@ -60,6 +60,9 @@ export interface Labels {
   readonly tags?: Tags | undefined;
 }
 
+/** The same, and where the request came from: for work that goes on when it is over. */
+export interface Origin extends Labels, Partial<Pick<Context, 'address'>> {}
+
 /** What a client chooses, by headers, for whatever its request spends. */
 export interface Choices extends Labels, Partial<Pick<Context, 'strict' | 'targets' | 'cacheSeconds'>> {}
 

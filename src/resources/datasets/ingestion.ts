@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import type { Caller, Labels } from '#core/context';
+import type { Actor } from '#core/audit';
+import type { Caller, Labels, Origin } from '#core/context';
 import { Fault, statuses, type FaultCode } from '#core/fault';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import type { Clock } from '#kit/async/clock';
@@ -26,7 +27,7 @@ export type Source =
 /** What the job of a file carries. */
 export interface IngestionPayload {
   /** Of the request that put it in. */
-  readonly labels?: Labels | undefined;
+  readonly labels?: Origin | undefined;
   readonly userId: number;
   readonly keyId: number;
   readonly datasetId: number;
@@ -229,7 +230,14 @@ async function rolledBack(inside: Access, { fileId, jobId }: Begun, removal: Ing
   if (rows[0]?.isEmpty) await removal.fileWithin(inside, fileId); // a file with grants of its own stays: they apply to the next file of this name
 }
 
-const labelsOf = ({ app, tags }: Labels): JsonObject => ({ ...(app === undefined ? {} : { app }), ...(tags ? { tags } : {}) });
+/** What is kept of a request with the job of its file. */
+export const originOf = ({ address }: Pick<Actor, 'address'>, { app, tags }: Labels = {}): Origin => ({ app, tags, address: address ?? undefined });
+
+const labelsOf = ({ app, tags, address }: Origin): JsonObject => ({
+  ...(app === undefined ? {} : { app }),
+  ...(tags ? { tags } : {}),
+  ...(address === undefined ? {} : { address }),
+});
 
 /** Why a job was cancelled, as far as it is known: by its user, or by what became of its file. */
 const whyCancelled = 'The job was cancelled, the file was deleted, or another content took its place.';

@@ -421,6 +421,17 @@ onBothDatabases('files in datasets', (database) => {
     await expect.poll(told, { timeout: 30_000 }).toMatchObject({ status: 'failed', message: 'The job was cancelled.' });
   });
 
+  test('in another language than the model reads have vectors in the answer, whichever way they come', { timeout: long }, async () => {
+    const { all, ada } = await twoPeopleOf(together());
+    const dataset = await newDataset(ada, 'german');
+    const content = 'Die Bibliothek öffnet an jedem Werktag um neun Uhr morgens und schließt um fünf Uhr am Nachmittag, wenn niemand mehr liest.';
+    const text = await ada.ask('POST', '/server/train', { content, force_dataset: dataset });
+    const file = await upload(all.server.url, ada, '/server/train-with-file', 'zeiten.txt', content, { dataset });
+    const array = await ada.ask('POST', '/server/train-with-array', { data: [content, hours], dataset });
+    const sizes = [text.body['embedding'], (file.body['embedding'] as unknown[])[0], ...(array.body['embedding'] as unknown[][]).map(([one]) => one)];
+    expect(sizes.map((vector) => (vector as number[]).length)).toEqual([512, 512, 512, 512]);
+  });
+
   test('of the same name and content that come at the same time are read once, and each of them is answered', { timeout: long }, async () => {
     const { all, ada } = await twoPeopleOf(together());
     const dataset = await newDataset(ada, 'simultaneous');

@@ -138,6 +138,24 @@ onBothDatabases('the prompt log', (database) => {
       .poll(async () => (await logsOf(ada.ask)).find(({ model }) => model === 'built-in'), soon)
       .toMatchObject({ prompt: 'When does the canteen open?', response: answer.body['message'], ip: '127.0.0.1' });
 
+    const addresses = async () => (await logsOf(ada.ask)).map(({ ip, teach }) => [teach, ip]);
+    const local = '127.0.0.1';
+    await expect.poll(addresses, soon).toEqual([
+      ['False', local],
+      ['False', local],
+      ['True', local],
+    ]);
+    const form = new FormData();
+    form.set('dataset', dataset as string);
+    form.set('file', new Blob(['The kitchen closes at two.']), 'kitchen.txt');
+    await fetch(`${house.server.url}/server/train-with-file`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
+    await expect
+      .poll(async () => (await addresses()).filter(([teach]) => teach === 'True'), soon)
+      .toEqual([
+        ['True', local],
+        ['True', local],
+      ]);
+
     await ada.ask('POST', '/server/execute-agent', { agent_id: 2, message: 'Say exactly: agent' });
     await ada.ask('POST', '/server/query', { message: 'Say exactly: research', mode: 'deep_agent' });
     await ada.ask('POST', '/server/train', { content: 'The canteen opens at eight.', summarize: true });
