@@ -93,7 +93,8 @@ class Heard {
   }
 
   tell({ asked, turns }: GenerateCall, context: Context): void {
-    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked === undefined ? promptOf(turns) : [asked], { text: withoutHalf(this.#text), length: this.#length }));
+    if (isOwn(context))
+      this.#log.tell(toldOf(this.#log, context, asked === undefined ? promptOf(turns) : [asked], { text: withoutHalf(this.#text), length: this.#length }));
   }
 }
 

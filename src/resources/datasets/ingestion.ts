@@ -160,13 +160,6 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
     for (const { formerJob } of begun) if (formerJob !== null) await jobs.cancel(formerJob);
     return begun.map(({ fileId, jobId }) => ({ fileId, jobId }));
   }
-  /** Keeps the original. Where its row is not written, it goes within the hour. */
-  async function kept({ filename, content, source, labels }: Incoming): Promise<Queued> {
-    const size = content instanceof Blob ? content.size : content.length;
-    if (size === 0) throw new Fault('unprocessable', 'The file is empty: it has no bytes.', { field: 'file' });
-    const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
-    return { filename, bytes, source: { ...source, blob: id }, labels };
-  }
   /** @returns undefined where it goes on beyond the time */
   const ended = async (jobId: string, until: number, signal?: AbortSignal): Promise<Job | undefined> => {
     for (let wait = shortestWait; ; wait = Math.min(wait * 1.5, longestWait)) {
@@ -183,14 +176,14 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
   return {
     async begin(caller, dataset, incoming) {
       await affords({ caller, model: dataset.model });
-      return (await queue(caller, dataset, [await kept(incoming)]))[0]!;
+      return (await queue(caller, dataset, [await kept({ blobs, fileBytes }, incoming)]))[0]!;
     },
     async beginAll(caller, dataset, incoming) {
       await affords({ caller, model: dataset.model });
       const files = [];
       for (const one of incoming)
         files.push(
-          await kept(one).catch((error: unknown) => {
+          await kept({ blobs, fileBytes }, one).catch((error: unknown) => {
             throw faultOfFile(error, one.filename);
           }),
         );
@@ -203,6 +196,14 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
     endedWithin: async (seconds, jobId, signal) => (await ended(jobId, clock.monotonic() + seconds * 1000, signal)) !== undefined,
     rollBack: (begun) => store.transaction((inside) => rolledBack(inside, begun, removal)),
   };
+}
+
+/** Keeps the original. Where its row is not written, it goes within the hour. */
+async function kept({ blobs, fileBytes }: Pick<IngestionDeps, 'blobs' | 'fileBytes'>, { filename, content, source, labels }: Incoming): Promise<Queued> {
+  const size = content instanceof Blob ? content.size : content.length;
+  if (size === 0) throw new Fault('unprocessable', 'The file is empty: it has no bytes.', { field: 'file' });
+  const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
+  return { filename, bytes, source: { ...source, blob: id }, labels };
 }
 
 const copied = ({ id: fileId, filename, bytes, blob }: CopiedFile): Queued => ({ filename, bytes, source: { form: 'copy', fileId, blob } });

@@ -232,7 +232,7 @@ function statusRoute({ store }: TrainingDeps): NounRoute {
       const progress = progressOf(job.progress);
       return {
         job_id: job.id,
-        status: status[job.state],
+        status: job.state === 'running' && progress.startedAt === undefined ? 'queued' : status[job.state],
         stage: job.state === 'done' || progress.stage === undefined ? null : stage[progress.stage],
         filename,
         dataset: into,

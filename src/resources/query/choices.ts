@@ -57,7 +57,7 @@ export function personaIn(given: unknown): number {
 }
 
 /** How clients name the default persona. */
-const usualPersonas: readonly unknown[] = [undefined, null, '', 'default'];
+const usualPersonas = new Set<unknown>([undefined, null, '', 'default']);
 
 /** Warns of what a question says to no effect. @throws Fault `invalid` where the client is strict */
 export function ignoringWithoutEffect(fields: QueryFields, context: Pick<Context, 'strict' | 'progress'>): void {
@@ -65,7 +65,7 @@ export function ignoringWithoutEffect(fields: QueryFields, context: Pick<Context
   const { persona, usage, tool_choice: choice, deep_agent_id: earlier, prior_deep_agent_ids: prior } = fields;
   const isDeep = fields.mode === 'deep_agent';
   const notes: Readonly<Record<string, string | false>> = {
-    persona: !isId(persona) && !usualPersonas.includes(persona) && 'it is no id, so it means the default persona',
+    persona: !isId(persona) && !usualPersonas.has(persona) && 'it is no id, so it means the default persona',
     dataset: limit === 0 && datasets.length > 0 && nothingLookedUp,
     live: limit === 0 && live > 0 && nothingLookedUp,
     usage: isDeep && usage === true && 'the figures of a deep agent are those of its run',

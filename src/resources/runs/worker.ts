@@ -158,12 +158,7 @@ interface Ending extends Partial<RunEnd> {
 }
 
 /** The last event of a run, and what is kept of how it ended. */
-export function endingOf(
-  rows: RunRows,
-  { userId }: Pick<TakenRun, 'userId'>,
-  clock: Clock,
-  { state, message = '', citations = [], code }: Ending,
-) {
+export function endingOf(rows: RunRows, { userId }: Pick<TakenRun, 'userId'>, clock: Clock, { state, message = '', citations = [], code }: Ending) {
   const data = { message: message.toWellFormed(), citations, ...(code ? { code } : {}) };
   const event: KeptEvent = { event: `run.${state}`, data, timestamp: new Date(clock.now()).toISOString(), place: 'main' };
   return { state, ending: rows.sealed(userId, data), event: rows.sealed(userId, [event] as unknown as Json) };

@@ -188,7 +188,9 @@ onBothDatabases('training', (database) => {
       expect(behind).toMatchObject({ status: 202, body: { embedding: '', status: 202, job_id: expect.any(String) as string } });
       const { job_id: job } = behind.body;
       const statusOf = async () => (await ada.ask('POST', '/server/train-with-file-status', { job_id: job })).body['response'] as Record<string, unknown>;
-      await expect.poll(async () => (await statusOf())['status'], { timeout: 30_000 }).toBe('succeeded');
+      const told: Record<string, unknown>[] = [];
+      await expect.poll(async () => (told.push(await statusOf()), told.at(-1)!['status']), { timeout: 30_000, interval: 1 }).toBe('succeeded');
+      expect(told.filter((one) => one['status'] === 'running' && one['started_at'] === null)).toEqual([]);
       expect(await statusOf()).toMatchObject({ job_id: job, stage: null, filename: 'later.txt', dataset, chunk_count: 1, failed_chunk_count: 0, message: '' });
       expect((await bob.ask('POST', '/server/train-with-file-status', { job_id: job })).status).toBe(404);
 

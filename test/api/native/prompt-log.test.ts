@@ -146,7 +146,7 @@ onBothDatabases('the prompt log', (database) => {
       ['True', local],
     ]);
     const form = new FormData();
-    form.set('dataset', dataset as string);
+    form.set('dataset', String(dataset));
     form.set('file', new Blob(['The kitchen closes at two.']), 'kitchen.txt');
     await fetch(`${house.server.url}/server/train-with-file`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
     await expect
