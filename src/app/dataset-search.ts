@@ -64,12 +64,12 @@ export function openDatasetSearch({ store, calls, clock, log }: DatasetSearchDep
 function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
   const nextStep = questionSteps();
   return async (asked) => {
-    const { model, purpose, caller, requestId, step, progress = { attempts: [] }, permits = new Permits(), app, tags, signal } = asked;
+    const { model, purpose, caller, requestId, address, step, progress = { attempts: [] }, permits = new Permits(), app, tags, signal } = asked;
     // a name that nobody knows would be answered by the default model, whose vectors are others
     if (models(caller).find(model)?.kind !== 'embedding')
       throw new Fault('not-found', `The embedding model ${model} is not available.`, { field: 'model', reason: 'model' });
     const isQuestion = purpose === 'question';
-    const context = nativeContext({ caller, requestId, signal });
+    const context = nativeContext({ caller, requestId, address, signal });
     const balance = isQuestion ? runtime().settings.charge.embeddings : 'train';
     const number = isQuestion ? nextStep(requestId, step) : 0;
     const labels = { ...(app === undefined ? {} : { app }), tags };

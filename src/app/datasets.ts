@@ -175,8 +175,7 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
     countTokens: (text, { userId }, signal) => countTokens([text], { owner: String(userId), signal }),
     async summarize({ text, model = settings().defaults.chat, caller, requestId, address, signal, choices }) {
       const events = await wholeAnswer(pipeline.chatcompat, plainCall({ model, turns: [textTurn('user', instruction + text)] }), {
-        ...nativeContext({ caller, requestId, signal }),
-        address,
+        ...nativeContext({ caller, requestId, address, signal }),
         ...choices,
         app: choices?.app ?? caller.keyName,
         told: inOwnCodes,

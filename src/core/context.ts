@@ -60,6 +60,9 @@ export interface Labels {
   readonly tags?: Tags | undefined;
 }
 
+/** The same, and where the request came from: for work that goes on when it is over. */
+export interface Origin extends Labels, Partial<Pick<Context, 'address'>> {}
+
 /** What a client chooses, by headers, for whatever its request spends. */
 export interface Choices extends Labels, Partial<Pick<Context, 'strict' | 'targets' | 'cacheSeconds'>> {}
 
@@ -125,6 +128,8 @@ export interface Progress {
   readonly attempts: Attempt[];
   /** The target of the last attempt. */
   target?: AnsweringTarget;
+  /** What is left of the caller's limits was found out: `requests` and `tokens` are absent where nothing limits them. */
+  areLimitsKnown?: true;
   requests?: Allowance;
   tokens?: Allowance;
   /** Guardrails that found something and allowed it. */

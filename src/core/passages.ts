@@ -1,4 +1,4 @@
-import type { Context, Labels } from './context.ts';
+import type { Context, Origin } from './context.ts';
 
 /** A part of a file in a dataset, as it was found for a question. */
 export interface Passage {
@@ -30,7 +30,7 @@ export interface Ranks {
 }
 
 /** The part of a context that calls to models made within a request, or within a step of a run, are booked under. Without permits the request has no other calls. */
-export interface StepContext extends Pick<Context, 'caller' | 'requestId' | 'signal'>, Partial<Pick<Context, 'step' | 'progress' | 'permits'>>, Labels {}
+export interface StepContext extends Pick<Context, 'caller' | 'requestId' | 'signal'>, Partial<Pick<Context, 'step' | 'progress' | 'permits'>>, Origin {}
 
 export interface PassageSearch extends StepContext {
   /** Full names; `all`: each dataset that the caller may read. */

@@ -2,6 +2,7 @@ import type { GenerateCall } from './call.ts';
 import type { Caller, Choices, Context } from './context.ts';
 import type { Part, ToolCallPart } from './conversation.ts';
 import type { FinishReason } from './event.ts';
+import type { FaultCode } from './fault.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { AskUser, QuestionAnswer, UserQuestion } from './questions.ts';
 
@@ -49,7 +50,18 @@ export type RunEvent =
   | RunEventOf<'citation', JsonObject>
   | RunEventOf<'usage', RunUsage>
   | RunEventOf<'warning', { readonly message: string }>
-  | RunEventOf<'run.completed' | 'run.failed' | 'run.cancelled', { readonly message: string; readonly citations: readonly JsonObject[] }>;
+  | RunEventOf<'run.completed' | 'run.cancelled', RunEnding>
+  | RunEventOf<'run.failed', RunFailure>;
+
+interface RunEnding {
+  readonly message: string;
+  readonly citations: readonly JsonObject[];
+}
+
+interface RunFailure extends RunEnding {
+  /** Of the fault; absent in runs of earlier releases. */
+  readonly code?: FaultCode;
+}
 
 interface RunEventOf<Event extends string, Data> {
   readonly event: Event;

@@ -8,8 +8,7 @@ import type { Headers } from '#http/headers';
  * @param started absent while nobody has answered yet
  */
 export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
-  const headers =
-    progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
+  const headers = limitsOf(progress);
   if (!started) return headers;
   return [
     ...headers,
@@ -17,6 +16,12 @@ export function answerHeaders(progress: Progress, started: Started | undefined):
     ...whoAnswered(progress),
     ...warningsIn(progress.warnings ? [...started.ignored, ...progress.warnings] : started.ignored),
   ];
+}
+
+/** Nothing where the quota was not asked for. */
+function limitsOf({ areLimitsKnown, requests, tokens }: Progress): Headers {
+  if (!areLimitsKnown) return none;
+  return requests || tokens ? [...allowance('requests', requests), ...allowance('tokens', tokens)] : unlimitedHeaders;
 }
 
 const warningsIn = (warnings: readonly string[]): Headers => (warnings.length > 0 ? ['x-dragoman-warnings', inHeader(warnings.join('; '))] : none);

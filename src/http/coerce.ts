@@ -19,7 +19,7 @@ interface Rule {
 export type JsonReader = (text: string) => unknown;
 
 /**
- * The texts of a form or query as the values that a schema names: numbers, booleans, lists (also by `name[]`), and JSON for lists and objects. A text that fits
+ * The texts of a form or query as the values that a schema names: numbers, booleans, lists (also by `name[]`), and JSON for lists, objects and fixed words. A text that fits
  * nothing, such as a list in broken JSON, stays a text, and the check of the schema refuses it.
  * @throws Fault `invalid` for a name that is given more than once and is no list
  */
@@ -61,7 +61,8 @@ function isFile({ type, format, const: only, enum: some, items, anyOf = [] }: Ru
 }
 
 /**
- * The members of a JSON body, those that are lists or objects also where they came as JSON texts, as in a form. A member that may be a text stays one.
+ * The members of a JSON body, also where they came as JSON texts, as in a form: lists, objects, words in quotation marks, null. A member that may be any text
+ * stays one.
  * @param read for a text of a million characters at most
  */
 export function unfolded(members: Readonly<Record<string, unknown>>, schema: TSchema | undefined, read: JsonReader): Readonly<Record<string, unknown>> {
@@ -69,14 +70,23 @@ export function unfolded(members: Readonly<Record<string, unknown>>, schema: TSc
   let values: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(members)) {
     if (typeof value !== 'string' || value.length > longestText || !Object.hasOwn(properties, name)) continue;
-    if (alternativesOf(properties[name]!).some(({ type }) => type === 'string')) continue;
-    const found = /^\s*[[{]/.test(value) ? valueOf(value, properties[name], read) : value;
-    if (typeof found === 'object') (values ??= { ...members })[name] = found;
+    const found = unfoldedOne(value, properties[name]!, read);
+    if (found !== undefined) (values ??= { ...members })[name] = found;
   }
   return values ?? members;
 }
 
 const longestText = 1_048_576;
+
+/** @returns undefined where the text is no JSON of what the member may be */
+function unfoldedOne(text: string, rule: Rule, read: JsonReader): unknown {
+  const rules = alternativesOf(rule);
+  if (rules.some(({ type }) => type === 'string')) return undefined;
+  if (text === 'null') return null;
+  if (text.startsWith('"')) return fixedIn(rules, text);
+  const found = /^\s*[[{]/.test(text) ? valueOf(text, rule, read) : undefined;
+  return typeof found === 'object' ? found : undefined;
+}
 
 /** May a text of this field be JSON? */
 export function takesJson(schema: TSchema | undefined, name: string): boolean {
@@ -84,14 +94,15 @@ export function takesJson(schema: TSchema | undefined, name: string): boolean {
   return Object.hasOwn(properties, name) && alternativesOf(properties[name]!).some(({ type }) => type === 'array' || type === 'object');
 }
 
-/** Is an empty text of a form what its field may be, or must be told of? A field that may be absent, and that nobody filled in, is absent. */
-export function takesEmpty(schema: TSchema | undefined, written: string): boolean {
+/** Is a text of a form its field left out? One that may be absent is absent where nobody filled it in, or where it is the JSON null and the field no text. */
+export function isLeftOut(schema: TSchema | undefined, [written, text]: readonly [name: string, text: string]): boolean {
+  if (text !== '' && text !== 'null') return false;
   const { properties = {}, required = [] } = (schema ?? {}) as Rule;
   const name = Object.hasOwn(properties, written) ? written : written.replace(/\[\]$/, '');
-  if (!Object.hasOwn(properties, name) || required.includes(name)) return true;
-  return alternativesOf(properties[name]!).some(({ type, const: only, enum: some, minLength = 0 }) => {
+  if (!Object.hasOwn(properties, name) || required.includes(name)) return false;
+  return !alternativesOf(properties[name]!).some(({ type, const: only, enum: some, minLength = 0 }) => {
     if (type === undefined && only === undefined && some === undefined) return true;
-    return type === 'null' || (type === 'string' && (only ?? '') === '' && (some?.includes('') ?? true) && minLength === 0);
+    return type === 'null' || (type === 'string' && (only ?? text) === text && (some?.includes(text) ?? true) && minLength <= text.length);
   });
 }
 
@@ -99,7 +110,7 @@ function valueOf(text: string, rule: Rule | undefined, read: JsonReader): unknow
   if (!rule) return text;
   const rules = alternativesOf(rule);
   const takes = (type: string) => rules.some((one) => one.type === type);
-  const fixed = rules.flatMap((one) => ('const' in one ? [one.const] : (one.enum ?? []))).find((one) => typeof one !== 'string' && String(one) === text);
+  const fixed = fixedIn(rules, text);
   if (fixed !== undefined) return fixed;
   if (/^\s*[[{]/.test(text) && (takes('array') || takes('object'))) {
     const value = read(text);
@@ -113,6 +124,10 @@ function valueOf(text: string, rule: Rule | undefined, read: JsonReader): unknow
   const list = listRule(rule);
   return list && !/^\s*\[/.test(text) ? [valueOf(text, list.items, read)] : text;
 }
+
+/** The fixed value that this is the JSON of: a number, a truth value, or a word in quotation marks. */
+const fixedIn = (rules: readonly Rule[], text: string): unknown =>
+  rules.flatMap((one) => ('const' in one ? [one.const] : (one.enum ?? []))).find((one) => JSON.stringify(one) === text);
 
 /** As JSON, Python, and forms of browsers write them. */
 const truths: Readonly<Record<string, boolean>> = { true: true, True: true, '1': true, on: true, false: false, False: false, '0': false, off: false };

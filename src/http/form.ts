@@ -3,7 +3,7 @@ import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import type { JsonText } from '#kit/json/scan';
 import { readBody, refuseCompressed, type BodyLimits } from './body.ts';
-import { coerced, fieldOfText, takesEmpty, takesJson } from './coerce.ts';
+import { coerced, fieldOfText, isLeftOut, takesJson } from './coerce.ts';
 import type { Exchange } from './exchange.ts';
 import { readFileBody } from './file-body.ts';
 import { readMultipart, type MultipartForm } from './multipart.ts';
@@ -99,7 +99,7 @@ async function valuesOf(fields: MultipartForm['fields'], schema: TSchema | undef
     }
   };
   for (const [name, text] of fields) if (takesJson(schema, name.replace(/\[\]$/, '')) && /^\s*[[{]/.test(text)) large.set(text, await read(text));
-  const given = fields.filter(([name, text]) => text !== '' || takesEmpty(schema, name));
+  const given = fields.filter((field) => !isLeftOut(schema, field));
   return coerced(given, schema, (text) => large.get(text));
 }
 

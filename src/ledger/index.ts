@@ -78,15 +78,21 @@ export function openLedger(deps: LedgerDeps): Ledger {
       for (const hold of holds) accounts.settle(hold, 0);
       throw error;
     }
-    if (holds.length > 0) noteAllowances(context.progress, holds, clock);
+    noteAllowances(context.progress, holds, clock);
     return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books });
+  };
+
+  /** Notes what is left for a call that takes nothing now, unless it is not known what was spent elsewhere. */
+  const noteLeft = ({ progress }: Context, holds: readonly Hold[]): void => {
+    if (holds.every(({ lease: { account, isKnown } }) => account.month === '' || isKnown)) noteAllowances(progress, holds, clock);
   };
 
   /** Takes what a call needs of some of its limits, and gives it back, but for the permit of a request. */
   const check = async (call: RoutedCall, context: Context, isMeant: (hold: Hold) => boolean): Promise<void> => {
     requireOpen();
-    const holds = limits.holdsOf(call, context, clock.now()).filter(isMeant);
-    if (holds.length === 0) return;
+    const all = limits.holdsOf(call, context, clock.now());
+    const holds = all.filter(isMeant);
+    if (holds.length === 0) return noteLeft(context, all);
     const estimate = new CostEstimate(call, reserveOutput());
     estimate.setAmounts(holds, clock.monotonic());
     await line.take(context, estimate, holds);
@@ -94,6 +100,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
       if (hold.lease.account.kind === 'requests' && !hold.isTaken) context.permits.count(hold.lease.account.owner);
       accounts.settle(hold, 0);
     }
+    noteLeft(context, all);
   };
 
   return {

@@ -3,11 +3,12 @@ import { Fault } from '#core/fault';
 import { Permits } from '#core/permits';
 
 /** A request of the native interface, as the rules about calls see it. */
-export const nativeContext = ({ caller, requestId, signal }: Pick<Context, 'caller' | 'requestId' | 'signal'>): Context => ({
+export const nativeContext = ({ caller, requestId, address, signal }: Pick<Context, 'caller' | 'requestId' | 'address' | 'signal'>): Context => ({
   requestId,
   step: 0,
   caller,
   face: 'native',
+  address,
   app: caller.keyName,
   signal,
   strict: false,

@@ -38,11 +38,11 @@ export function promptLogged(log: PromptLog, inner: Generate): Generate {
   );
 }
 
-/** The same for a task: its prompt is logged, and its answer is not. @param promptIn the prompt of a call, or an empty text */
+/** The same for a task: its prompt is logged, and its answer is not. @param promptIn the texts of a call that its prompt consists of */
 export const promptLoggedTask =
   <Asked, More extends readonly unknown[], Done>(
     log: PromptLog,
-    promptIn: (call: Asked) => string,
+    promptIn: (call: Asked) => readonly string[],
     inner: (call: Asked, ...more: [...More, Context]) => Promise<Done>,
   ) =>
   async (call: Asked, ...more: [...More, Context]): Promise<Done> => {
@@ -93,27 +93,31 @@ class Heard {
   }
 
   tell({ asked, turns }: GenerateCall, context: Context): void {
-    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: withoutHalf(this.#text), length: this.#length }));
+    if (isOwn(context))
+      this.#log.tell(toldOf(this.#log, context, asked === undefined ? promptOf(turns) : [asked], { text: withoutHalf(this.#text), length: this.#length }));
   }
 }
 
-const toldOf = ({ most }: PromptLog, { requestId, caller, address = '' }: Context, prompt: string, answer: ToldRequest['answer']): ToldRequest => ({
-  requestId,
-  userId: caller.userId,
-  address,
-  prompt: withoutHalf(prompt.slice(0, most)),
-  promptLength: prompt.length,
-  answer,
-});
+/** @param texts parts of the prompt, which are lines of it */
+function toldOf({ most }: PromptLog, { requestId, caller, address = '' }: Context, texts: readonly string[], answer: ToldRequest['answer']): ToldRequest {
+  let prompt = '';
+  let promptLength = 0;
+  for (const [at, text] of texts.entries()) {
+    const before = at === 0 ? '' : '\n';
+    if (prompt.length < most) prompt += before + text.slice(0, most);
+    promptLength += before.length + text.length;
+  }
+  return { requestId, userId: caller.userId, address, prompt: withoutHalf(prompt.slice(0, most)), promptLength, answer };
+}
 
-/** The text of the last turn in which the user wrote some. */
-function promptOf(turns: readonly Turn[]): string {
+/** The texts of the last turn in which the user wrote some. */
+function promptOf(turns: readonly Turn[]): readonly string[] {
   for (let at = turns.length - 1; at >= 0; at--) {
     const { role, parts } = turns[at]!;
     if (role !== 'user') continue;
     const texts: string[] = [];
     for (const part of parts) if (part.type === 'text' && part.text !== '') texts.push(part.text);
-    if (texts.length > 0) return texts.length === 1 ? texts[0]! : texts.join('\n');
+    if (texts.length > 0) return texts;
   }
-  return '';
+  return [];
 }

@@ -10,6 +10,8 @@ import { secondsLeft } from './limit-words.ts';
  * @param refused the hold for which the minute has too little left: other processes have used what this one does not know of
  */
 export function noteAllowances(progress: Progress, holds: readonly Hold[], clock: Clock, refused?: Hold): void {
+  progress.areLimitsKnown = true;
+  if (holds.length === 0) return;
   const now = clock.monotonic();
   let requests: Allowance | undefined;
   let tokens: Allowance | undefined;

@@ -37,19 +37,21 @@ async function* eventsOf({ runs, userId, id, signal }: Execution): AsyncGenerato
 /** The run as one answer, when it has ended or waits for its user. */
 export async function executed(execution: Execution): Promise<object> {
   const nodes = new Nodes();
-  let isTimeout = false;
+  let last: ToldEvent | undefined;
   for await (const told of eventsOf(execution)) {
     if (!told) continue;
     nodes.take(told);
-    isTimeout = told.event === 'run.failed' && told.data.message.includes(' seconds at work');
+    last = told;
   }
-  return resultOf(execution, await execution.runs.one(execution.userId, execution.id), nodes.all, isTimeout);
+  return resultOf(execution, await execution.runs.one(execution.userId, execution.id), nodes.all, last);
 }
 
-function resultOf({ agent }: Execution, run: ShownRun, nodes: readonly NodeExecution[], isTimeout: boolean): object {
-  const status = run.state === 'failed' && isTimeout ? 'timeout' : run.state === 'cancelled' ? 'failed' : run.state;
+/** How a run that was not completed ended. */
+const failureOf = (last: ToldEvent | undefined) => (last?.event === 'run.failed' && last.data.code === 'timed-out' ? 'timeout' : 'failed');
+
+function resultOf({ agent }: Execution, run: ShownRun, nodes: readonly NodeExecution[], last: ToldEvent | undefined): object {
   return {
-    execution_status: status,
+    execution_status: run.state === 'failed' || run.state === 'cancelled' ? failureOf(last) : run.state,
     execution_id: run.id,
     duration_ms: (run.endedAt ?? new Date()).getTime() - run.startedAt.getTime(),
     response: responseOf(run.message ?? '', nodes),
@@ -92,7 +94,7 @@ export async function* executing(execution: Execution): AsyncGenerator<Update> {
     }
     if (told.event === 'run.failed' || told.event === 'run.cancelled') {
       const error = told.event === 'run.cancelled' ? 'The run was cancelled.' : told.data.message;
-      yield update('workflow_failed', { execution_id: id, execution_status: 'failed', error }, timestamp);
+      yield update('workflow_failed', { execution_id: id, execution_status: failureOf(told), error }, timestamp);
     }
   }
   const { state, waitsFor } = await runs.one(userId, id);

@@ -14,8 +14,11 @@ const sessionId = Type.String(uuid);
 const titleText = { maxLength: 50, pattern: cutText, expected: 'must be a title, without control characters in it' };
 const title = Type.Optional(Type.String(titleText));
 
+const ofUser = ['me', 'user', 'human'];
+const ofModel = ['gpt', 'ai', 'assistant', 'model'];
+
 const Message = Type.Object({
-  user: Type.String({ maxLength: 50, description: '`me` or `gpt`.' }),
+  user: Type.Enum([...ofUser, ...ofModel], { description: '`me` or `gpt`; the others mean the same.' }),
   message: Type.String({ ...multiline }),
 });
 const Messages = Type.Array(Message, { maxItems: mostMessages });
@@ -147,7 +150,7 @@ function kept({ user, message, ...rest }: Static<typeof Message> & Readonly<Reco
   const more = Object.keys(rest).length > 0 ? JSON.stringify(rest) : null;
   if (more !== null && more.length > mostMore)
     throw new Fault('too-large', `A message has at most ${mostMore} characters beside its text.`, { field: 'message' });
-  return { isUser: user === 'me' || user === 'user', message, more };
+  return { isUser: ofUser.includes(user), message, more };
 }
 
 function shown({ id, isUser, message, more }: ChatMessage) {

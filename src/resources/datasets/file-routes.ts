@@ -10,7 +10,7 @@ import { ownerQuery, readerOf } from '../owner.ts';
 import { cursorOf, idBefore, pageById, pageOf, pageSchema } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { Files } from './files.ts';
-import type { Ingestion } from './ingestion.ts';
+import { originOf, type Ingestion } from './ingestion.ts';
 import { faultOfFile, filenameOf } from './names.ts';
 import type { Removal } from './removal.ts';
 import { datasetIn, OwnerQuery, PageQuery, root, type ActingFor } from './routes.ts';
@@ -94,7 +94,7 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
       query: closed({ ...ownerQuery, filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }),
       input: closed({ file: Type.Optional(Type.Unknown()) }),
       others: { 202: Type.Object({ items: Type.Array(FileObject) }) },
-      async answer({ caller: asking, params, query, files: given, choices: labels }) {
+      async answer({ caller: asking, params, query, files: given, by, choices }) {
         const caller = await actingFor(asking, query);
         const dataset = await datasets.one(caller, datasetIn(params), 'edit');
         if (given.length === 0)
@@ -112,7 +112,7 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
         const begun = await ingestion.beginAll(
           caller,
           dataset,
-          named.map((one) => ({ ...one, source: { form: 'file' } as const, labels })),
+          named.map((one) => ({ ...one, source: { form: 'file' } as const, labels: originOf(by, choices) })),
         );
         const items = [];
         for (const { fileId } of begun) items.push(shown(await files.one(caller, dataset.id, fileId)));

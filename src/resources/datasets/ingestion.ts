@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import type { Caller, Labels } from '#core/context';
+import type { Actor } from '#core/audit';
+import type { Caller, Labels, Origin } from '#core/context';
 import { Fault, statuses, type FaultCode } from '#core/fault';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import type { Clock } from '#kit/async/clock';
@@ -26,7 +27,7 @@ export type Source =
 /** What the job of a file carries. */
 export interface IngestionPayload {
   /** Of the request that put it in. */
-  readonly labels?: Labels | undefined;
+  readonly labels?: Origin | undefined;
   readonly userId: number;
   readonly keyId: number;
   readonly datasetId: number;
@@ -134,6 +135,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       bytes,
       ...(sourceId === undefined ? {} : { sourceId }),
     });
+    if (formerJob !== null && (await goesOn(inside, { fileId, userId, keyId, source }))) return { fileId, jobId: formerJob, formerJob: null };
     const payload: Omit<IngestionPayload, 'labels'> = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
     const jobId = await jobs.add(
       ingestionKind,
@@ -158,13 +160,6 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
     for (const { formerJob } of begun) if (formerJob !== null) await jobs.cancel(formerJob);
     return begun.map(({ fileId, jobId }) => ({ fileId, jobId }));
   }
-  /** Keeps the original. Where its row is not written, it goes within the hour. */
-  async function kept({ filename, content, source, labels }: Incoming): Promise<Queued> {
-    const size = content instanceof Blob ? content.size : content.length;
-    if (size === 0) throw new Fault('unprocessable', 'The file is empty: it has no bytes.', { field: 'file' });
-    const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
-    return { filename, bytes, source: { ...source, blob: id }, labels };
-  }
   /** @returns undefined where it goes on beyond the time */
   const ended = async (jobId: string, until: number, signal?: AbortSignal): Promise<Job | undefined> => {
     for (let wait = shortestWait; ; wait = Math.min(wait * 1.5, longestWait)) {
@@ -181,14 +176,14 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
   return {
     async begin(caller, dataset, incoming) {
       await affords({ caller, model: dataset.model });
-      return (await queue(caller, dataset, [await kept(incoming)]))[0]!;
+      return (await queue(caller, dataset, [await kept({ blobs, fileBytes }, incoming)]))[0]!;
     },
     async beginAll(caller, dataset, incoming) {
       await affords({ caller, model: dataset.model });
       const files = [];
       for (const one of incoming)
         files.push(
-          await kept(one).catch((error: unknown) => {
+          await kept({ blobs, fileBytes }, one).catch((error: unknown) => {
             throw faultOfFile(error, one.filename);
           }),
         );
@@ -203,7 +198,30 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
   };
 }
 
+/** Keeps the original. Where its row is not written, it goes within the hour. */
+async function kept({ blobs, fileBytes }: Pick<IngestionDeps, 'blobs' | 'fileBytes'>, { filename, content, source, labels }: Incoming): Promise<Queued> {
+  const size = content instanceof Blob ? content.size : content.length;
+  if (size === 0) throw new Fault('unprocessable', 'The file is empty: it has no bytes.', { field: 'file' });
+  const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
+  return { filename, bytes, source: { ...source, blob: id }, labels };
+}
+
 const copied = ({ id: fileId, filename, bytes, blob }: CopiedFile): Queued => ({ filename, bytes, source: { form: 'copy', fileId, blob } });
+
+/**
+ * Has the file a job of the same key that brings in the same content? It goes on in place of another. Where it has made its content that of the file already,
+ * nothing more is to come.
+ */
+async function goesOn({ db }: Access, { fileId, userId, keyId, source }: Pick<IngestionPayload, 'fileId' | 'userId' | 'keyId' | 'source'>): Promise<boolean> {
+  const isMade = sql`dataset_files.generation = (payload ->> 'generation')::bigint`;
+  const { rows } = await sql`
+    update dataset_files set next_blob = case when ${isMade} then null else next_blob end, next_bytes = case when ${isMade} then null else next_bytes end
+    from job
+    where dataset_files.id = ${fileId} and job.id = job_id and state in ('waiting', 'running') and not cancel_wanted and error is null
+      and payload @> ${JSON.stringify({ userId, keyId })}::jsonb and payload -> 'source' = ${JSON.stringify(source)}::jsonb
+    returning job.id`.execute(db);
+  return rows.length > 0;
+}
 
 async function rolledBack(inside: Access, { fileId, jobId }: Begun, removal: IngestionDeps['removal']): Promise<void> {
   const { rows } = await sql<{ isEmpty: boolean }>`
@@ -213,7 +231,14 @@ async function rolledBack(inside: Access, { fileId, jobId }: Begun, removal: Ing
   if (rows[0]?.isEmpty) await removal.fileWithin(inside, fileId); // a file with grants of its own stays: they apply to the next file of this name
 }
 
-const labelsOf = ({ app, tags }: Labels): JsonObject => ({ ...(app === undefined ? {} : { app }), ...(tags ? { tags } : {}) });
+/** What is kept of a request with the job of its file. */
+export const originOf = ({ address }: Pick<Actor, 'address'>, { app, tags }: Labels = {}): Origin => ({ app, tags, address: address ?? undefined });
+
+const labelsOf = ({ app, tags, address }: Origin): JsonObject => ({
+  ...(app === undefined ? {} : { app }),
+  ...(tags ? { tags } : {}),
+  ...(address === undefined ? {} : { address }),
+});
 
 /** Why a job was cancelled, as far as it is known: by its user, or by what became of its file. */
 const whyCancelled = 'The job was cancelled, the file was deleted, or another content took its place.';

@@ -9,7 +9,7 @@ import { nullable, optionalOrNull } from '#http/schemas';
 import type { Job } from '#store/jobs';
 import type { Store } from '#store/open';
 import type { AffordTraining, EmbeddingCache, EmbedText, PassageIndex } from './search/types.ts';
-import { payloadOf, progressOf, type Begun, type Ingestion } from './ingestion.ts';
+import { originOf, payloadOf, progressOf, type Begun, type Ingestion } from './ingestion.ts';
 import { jobOf } from './job-routes.ts';
 import { namesNothing } from '../dataset-names.ts';
 import { faultOfFile, filenameOf } from './names.ts';
@@ -96,7 +96,7 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     output: Type.Object({ response: Type.String(), embedding: vector }),
     others: { 202: Accepting },
     async answer({ caller, by, input, signal, choices }) {
-      const { app, tags } = choices ?? {};
+      const origin = originOf(by, choices);
       const given = storable(input.content);
       if (given.trim() === '') throw invalid('content', 'must be a text that is not empty');
       const into = input.skip_vectordb === true ? undefined : await wanted(deps, caller, input.force_dataset, 'force_dataset');
@@ -106,29 +106,30 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
         input.summarize === true
           ? storable(
               await deps
-                .summarize({ text: given, model: input.summarize_model ?? undefined, caller, requestId, address: by.address ?? undefined, signal, choices })
+                .summarize({ text: given, model: input.summarize_model ?? undefined, caller, requestId, address: origin.address, signal, choices })
                 .catch(inSummarizeModel),
             )
           : given;
       const title = storable(input.context ?? '').trim();
       const said = content.length > shownText ? `${content.slice(0, shownText).toWellFormed()}…` : content;
       const learned = (tokens: number) => `Ingesting the following content: ${said}\nThank you, I have learned this content (${tokens} tokens).`;
-      const vectorBy = async (model: string) => {
-        const own = input.summarize === true ? newRequestId() : requestId; // the summary is booked under the request's own
-        const [made] = await deps.embed({ model, texts: [content], purpose: 'document', caller, requestId: own, app, tags, signal });
-        return Array.from(made!);
-      };
       if (!into) {
         if (content.length > longestText) throw new Fault('too-large', `content must have at most ${longestText} characters.`, { field: 'content' });
-        return { response: learned(await deps.countTokens(content, caller, signal)), embedding: await vectorBy(deps.defaultModel()).catch(withoutDefault) };
+        const own = input.summarize === true ? newRequestId() : requestId; // the summary is booked under the request's own
+        const asked = { model: deps.defaultModel(), texts: [content], purpose: 'document', caller, requestId: own, ...origin, signal } as const;
+        const [made] = await deps.embed(asked).catch(withoutDefault);
+        return { response: learned(await deps.countTokens(content, caller, signal)), embedding: Array.from(made!) };
       }
       const bytes = Buffer.from(content);
       const filename = `${nameFrom(title) || 'content'}-${hashOf(bytes)}.txt`;
-      const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'text', title }, labels: choices });
+      const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'text', title }, labels: origin });
       if (bytes.length >= largeBytes) return accepted(filename, begun.jobId);
       if (!(await ended(deps, begun, signal))) return accepted(filename, begun.jobId);
-      const [vectors, tokens] = [await trained.vectors(into, begun.fileId), await deps.countTokens(content, caller, signal)];
-      return { response: learned(tokens), embedding: vectors.length > 0 ? meanOf(vectors) : await vectorBy(into.model).catch(withoutModel) };
+      const [vectors, tokens] = [
+        await trained.vectors({ dataset: into, fileId: begun.fileId, caller, signal, ...origin }),
+        await deps.countTokens(content, caller, signal),
+      ];
+      return { response: learned(tokens), embedding: meanOf(vectors) };
     },
   });
 }
@@ -142,8 +143,9 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     input: Type.Object({ dataset: optionalOrNull(dataset), force_dataset: optionalOrNull(dataset), async: optionalOrNull(Type.Boolean()) }),
     output: Type.Object({ response: Type.String(), embedding: Type.Array(vector) }),
     others: { 202: Accepting },
-    async answer({ caller, input, files, signal, choices: labels }) {
+    async answer({ caller, by, input, files, signal, choices }) {
       const file = fileIn(files);
+      const labels = originOf(by, choices);
       const field = input.dataset ? 'dataset' : input.force_dataset ? 'force_dataset' : 'dataset';
       const into = await wanted(deps, caller, input.dataset || input.force_dataset, field);
       if (!into) throw missing('dataset', 'must be the full name of a dataset');
@@ -153,7 +155,10 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
         if (input.async === true || file.size >= largeBytes) return accepted(filename, begun.jobId);
         if (!(await ended(deps, begun, signal))) return accepted(filename, begun.jobId);
         if (!(await trained.fit(into, begun.fileId))) return withoutVectors(filename, begun.jobId);
-        return { response: 'Successfully imported', embedding: (await trained.vectors(into, begun.fileId)).map((one) => Array.from(one)) };
+        return {
+          response: 'Successfully imported',
+          embedding: (await trained.vectors({ dataset: into, fileId: begun.fileId, caller, signal, ...labels })).map((one) => Array.from(one)),
+        };
       } catch (error) {
         throw faultOfFile(error, file.filename);
       }
@@ -176,8 +181,9 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     }),
     output: Type.Object({ response: Type.String(), embedding: Type.Array(Type.Array(vector)) }),
     others: { 202: Accepting },
-    async answer({ caller, input, signal, choices: labels }) {
+    async answer({ caller, by, input, signal, choices }) {
       const data = input.data.map(storable);
+      const labels = originOf(by, choices);
       const empty = data.findIndex((text) => text.trim() === '');
       if (empty >= 0) throw invalid(`data[${empty}]`, 'must be a text that is not empty');
       const into = await wanted(deps, caller, input.dataset || input.force_dataset, input.dataset ? 'dataset' : 'force_dataset');
@@ -189,7 +195,10 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       if (bytes.length >= largeBytes) return accepted(filename, begun.jobId);
       if (!(await ended(deps, begun, signal))) return accepted(filename, begun.jobId);
       if (!(await trained.fit(into, begun.fileId))) return withoutVectors(filename, begun.jobId);
-      return { response: 'Successfully imported', embedding: await trained.vectorsOfEach(into, begun.fileId, data) };
+      return {
+        response: 'Successfully imported',
+        embedding: await trained.vectorsOfEach({ dataset: into, fileId: begun.fileId, caller, signal, ...labels }, data),
+      };
     },
   });
 }
@@ -223,7 +232,7 @@ function statusRoute({ store }: TrainingDeps): NounRoute {
       const progress = progressOf(job.progress);
       return {
         job_id: job.id,
-        status: status[job.state],
+        status: job.state === 'running' && progress.startedAt === undefined ? 'queued' : status[job.state],
         stage: job.state === 'done' || progress.stage === undefined ? null : stage[progress.stage],
         filename,
         dataset: into,
@@ -265,12 +274,6 @@ function inSummarizeModel(error: unknown): never {
 function withoutDefault(error: unknown): never {
   if (!(error instanceof Fault) || error.code !== 'not-found') throw error;
   throw new Fault('invalid', error.message, { reason: 'model' });
-}
-
-/** The dataset's model is gone. */
-function withoutModel(error: unknown): readonly number[] {
-  if (error instanceof Fault && error.code === 'not-found') return [];
-  throw error;
 }
 
 const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex').slice(0, 12);

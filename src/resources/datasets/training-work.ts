@@ -1,4 +1,4 @@
-import type { Caller, Labels } from '#core/context';
+import type { Caller, Origin } from '#core/context';
 import { requireScope } from '#core/scopes';
 import { Fault, faultOf, reasonOf } from '#core/fault';
 import { Cancelled } from '#kit/async/client-left';
@@ -80,7 +80,7 @@ export interface VectorWork {
   readonly embed: EmbedText;
 }
 
-export interface TextsToEmbed extends Labels {
+export interface TextsToEmbed extends Origin {
   readonly model: string;
   /** As many as its vectors are thought to have; null where that is not known. */
   readonly dimensions: number | null;

@@ -89,7 +89,7 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
       await queue.written();
       const rows = await logged(store, userId, wanted);
       const texts = await textsOf(store, seal, userId, rows, wanted.forAdministrators);
-      return rows.map(({ requestId, step, ...row }) => ({ ...row, ...shown(step < steps.own.each ? texts.get(requestId) : undefined) }));
+      return rows.map(({ requestId, step, ...row }) => ({ ...row, ...shown(ofStep(step, texts.get(requestId))) }));
     },
     async find({ userId, requestId, at }, forAdministrators) {
       await queue.written();
@@ -115,6 +115,9 @@ const shown = ({ kept = { prompt: '', answer: '' }, promptLength, answerLength, 
   answerLength,
   address,
 });
+
+/** What prepares a call has the address of its request, and not its texts. */
+const ofStep = (step: number, text: FoundText | undefined) => (text && step >= steps.own.each ? { ...nothing, address: text.address } : text);
 
 const nothing = { kept: undefined, promptLength: 0, answerLength: 0, address: '' };
 

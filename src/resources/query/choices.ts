@@ -1,6 +1,7 @@
 import type { GenerateCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import { Fault } from '#core/fault';
+import { ignoring } from '#core/ignoring';
 import { modelNamed, unknownModel, type KnownModels } from '#core/known-models';
 import type { Model } from '#core/target';
 import { unknownThing } from '#http/noun-route';
@@ -46,10 +47,37 @@ export function lookedUpIn({ dataset, limit_references: limit, live }: QueryFiel
   return { datasets: datasetsOf(dataset), limit: Math.min(limit ?? mostPassages, mostPassages), live: live === 1 || live === 2 ? live : 0 };
 }
 
+const isId = (given: unknown): boolean => Number.isInteger(given) || (typeof given === 'string' && /^-?\d+$/.test(given));
+
 /** The id, given as an integer or as digits; anything else is the default. @throws Fault `not-found` for an integer that cannot be an id */
 export function personaIn(given: unknown): number {
-  const isId = Number.isInteger(given) || (typeof given === 'string' && /^-?\d+$/.test(given));
-  const id = isId ? Number(given) : defaultPersona;
+  const id = isId(given) ? Number(given) : defaultPersona;
   if (id < 1 || !Number.isSafeInteger(id)) throw unknownThing('persona');
   return id;
 }
+
+/** How clients name the default persona. */
+const usualPersonas = new Set<unknown>([undefined, null, '', 'default']);
+
+/** Warns of what a question says to no effect. @throws Fault `invalid` where the client is strict */
+export function ignoringWithoutEffect(fields: QueryFields, context: Pick<Context, 'strict' | 'progress'>): void {
+  const { datasets, limit, live } = lookedUpIn(fields);
+  const { persona, usage, tool_choice: choice, deep_agent_id: earlier, prior_deep_agent_ids: prior } = fields;
+  const isDeep = fields.mode === 'deep_agent';
+  const notes: Readonly<Record<string, string | false>> = {
+    persona: !isId(persona) && !usualPersonas.has(persona) && 'it is no id, so it means the default persona',
+    dataset: limit === 0 && datasets.length > 0 && nothingLookedUp,
+    live: limit === 0 && live > 0 && nothingLookedUp,
+    usage: isDeep && usage === true && 'the figures of a deep agent are those of its run',
+    tool_choice: isDeep && !!choice && 'a deep agent calls no tools of its client',
+    deep_agent_id: !isDeep && !!earlier && onlyDeep,
+    prior_deep_agent_ids: !isDeep && !!prior && prior.length > 0 && onlyDeep,
+  };
+  ignoring(
+    Object.entries(notes).flatMap(([field, why]) => (why === false ? [] : [`${field}: ${why}`])),
+    context,
+  );
+}
+
+const nothingLookedUp = 'limit_references is 0, so nothing is looked up';
+const onlyDeep = 'it is read with the mode deep_agent only';

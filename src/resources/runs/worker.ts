@@ -1,5 +1,5 @@
 import type { Caller } from '#core/context';
-import { Fault, faultOf } from '#core/fault';
+import { Fault, faultOf, type FaultCode } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { Json } from '#core/json';
 import { Permits } from '#core/permits';
@@ -117,7 +117,7 @@ interface Interrupted {
 /** Lets a run wait, ends it, or leaves it to be taken up again. @throws in the last case */
 async function concluded(cause: unknown, { taken, holder, writer, signal, over }: Interrupted, { rows, clock, log }: RunWorkerDeps): Promise<void> {
   const { id, userId } = taken;
-  const end = (ending: Partial<RunEnd> & { readonly state: 'failed' | 'cancelled' }) =>
+  const end = (ending: Ending & { readonly state: 'failed' | 'cancelled' }) =>
     patient(() => rows.end(id, endingOf(rows, taken, clock, ending), holder), { clock, signal });
   if (isCancelled(signal)) {
     await writer.flush().catch(() => {});
@@ -139,7 +139,7 @@ async function concluded(cause: unknown, { taken, holder, writer, signal, over }
   }
   const fault = faultOf(over.aborted ? over.reason : (unwritten ?? cause));
   if (fault.code === 'internal') log('A run failed.', cause);
-  await end({ state: 'failed', message: fault.message });
+  await end({ state: 'failed', message: fault.message, code: fault.code });
 }
 
 /** A database that stays away says nothing of the run. @throws RunLost in its place */
@@ -152,14 +152,14 @@ function orFault(error: unknown): Fault {
   throw error;
 }
 
+interface Ending extends Partial<RunEnd> {
+  readonly state: 'completed' | 'failed' | 'cancelled';
+  readonly code?: FaultCode;
+}
+
 /** The last event of a run, and what is kept of how it ended. */
-export function endingOf(
-  rows: RunRows,
-  { userId }: Pick<TakenRun, 'userId'>,
-  clock: Clock,
-  { state, message = '', citations = [] }: Partial<RunEnd> & { readonly state: 'completed' | 'failed' | 'cancelled' },
-) {
-  const data = { message: message.toWellFormed(), citations };
+export function endingOf(rows: RunRows, { userId }: Pick<TakenRun, 'userId'>, clock: Clock, { state, message = '', citations = [], code }: Ending) {
+  const data = { message: message.toWellFormed(), citations, ...(code ? { code } : {}) };
   const event: KeptEvent = { event: `run.${state}`, data, timestamp: new Date(clock.now()).toISOString(), place: 'main' };
   return { state, ending: rows.sealed(userId, data), event: rows.sealed(userId, [event] as unknown as Json) };
 }

@@ -76,6 +76,35 @@ test('requests a minute are limited: 429 rate_limit_exceeded', async () => {
   expect(seconds).toBeLessThanOrEqual(60);
 });
 
+test('an answer says what is left where that is known: not that nothing limits where nobody has asked yet', async () => {
+  const { ask } = await withPlan('{ monthlyTokens: 100000, requestsPerMinute: 50 }');
+  const limits = async (path: string, asked: object) => {
+    const { status, headers } = await ask(path, asked);
+    return [status, headers.get('x-ratelimit-limit-tokens'), headers.get('x-ratelimit-limit-requests')];
+  };
+  const message = 'Say exactly: hello';
+  const query = (more: object) => limits('/server/query', { message, ...more });
+  expect(await limits(chat, { ...body, model: 'unknown' })).toEqual([404, null, null]);
+  expect(await query({ model: 'unknown' })).toEqual([400, null, null]);
+  expect(await query({ persona: 999 })).toEqual([404, null, null]);
+  for (const more of [{}, { mode: 'deep_agent' }]) expect(await query(more)).toEqual([200, '100000', '50']);
+  expect(await query({ dataset: 'unknown' })).toEqual([404, '100000', '50']);
+  expect(await limits('/server/follow-up-questions', { message })).toEqual([200, '100000', '50']);
+});
+
+test('where nothing limits, an answer says so', async () => {
+  server = await startTestServer();
+  const most = String(Number.MAX_SAFE_INTEGER);
+  for (const [path, asked] of [
+    [chat, body],
+    ['/server/query', { message: 'hello' }],
+    ['/server/query', { message: 'hello', mode: 'deep_agent' }],
+  ] as const) {
+    const { status, headers } = await server.ask(path, asked);
+    expect([path, status, headers.get('x-ratelimit-limit-tokens'), headers.get('x-ratelimit-remaining-requests')]).toEqual([path, 200, most, most]);
+  }
+});
+
 test('200 calls at once against what ten need: ten are served, never more', async () => {
   const { ask } = await withPlan('{ monthlyTokens: 180 }');
   const fixed = { ...body, max_tokens: 1 };

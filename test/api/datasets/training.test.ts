@@ -188,7 +188,9 @@ onBothDatabases('training', (database) => {
       expect(behind).toMatchObject({ status: 202, body: { embedding: '', status: 202, job_id: expect.any(String) as string } });
       const { job_id: job } = behind.body;
       const statusOf = async () => (await ada.ask('POST', '/server/train-with-file-status', { job_id: job })).body['response'] as Record<string, unknown>;
-      await expect.poll(async () => (await statusOf())['status'], { timeout: 30_000 }).toBe('succeeded');
+      const told: Record<string, unknown>[] = [];
+      await expect.poll(async () => (told.push(await statusOf()), told.at(-1)!['status']), { timeout: 30_000, interval: 1 }).toBe('succeeded');
+      expect(told.filter((one) => one['status'] === 'running' && one['started_at'] === null)).toEqual([]);
       expect(await statusOf()).toMatchObject({ job_id: job, stage: null, filename: 'later.txt', dataset, chunk_count: 1, failed_chunk_count: 0, message: '' });
       expect((await bob.ask('POST', '/server/train-with-file-status', { job_id: job })).status).toBe(404);
 
@@ -410,7 +412,7 @@ onBothDatabases('files in datasets', (database) => {
     const replaced = upload(all.server.url, ada, '/server/train-with-file', 'slow.txt', hours, { dataset });
     const states = async () => items(await ada.ask('GET', path)).map(({ stage }) => stage);
     await expect.poll(states, { timeout: 30_000 }).toEqual(['parse']);
-    const [file] = items(await upload(all.server.url, ada, path, 'slow.txt', hours));
+    const [file] = items(await upload(all.server.url, ada, path, 'slow.txt', 'Another text.'));
     expect(await replaced).toMatchObject({
       status: 409,
       body: { response: 'The job was cancelled, the file was deleted, or another content took its place.' },
@@ -419,6 +421,40 @@ onBothDatabases('files in datasets', (database) => {
     expect(body).toMatchObject({ id: file!['jobId'] });
     const told = async () => (await ada.ask('POST', '/server/train-with-file-status', { job_id: file!['jobId'] })).body['response'];
     await expect.poll(told, { timeout: 30_000 }).toMatchObject({ status: 'failed', message: 'The job was cancelled.' });
+  });
+
+  test('in another language than the model reads have vectors in the answer, whichever way they come', { timeout: long }, async () => {
+    const { all, ada } = await twoPeopleOf(together());
+    const dataset = await newDataset(ada, 'german');
+    const content = 'Die Bibliothek öffnet an jedem Werktag um neun Uhr morgens und schließt um fünf Uhr am Nachmittag, wenn niemand mehr liest.';
+    const text = await ada.ask('POST', '/server/train', { content, force_dataset: dataset });
+    const file = await upload(all.server.url, ada, '/server/train-with-file', 'zeiten.txt', content, { dataset });
+    const array = await ada.ask('POST', '/server/train-with-array', { data: [content, hours], dataset });
+    const sizes = [text.body['embedding'], (file.body['embedding'] as unknown[])[0], ...(array.body['embedding'] as unknown[][]).map(([one]) => one)];
+    expect(sizes.map((vector) => (vector as number[]).length)).toEqual([512, 512, 512, 512]);
+  });
+
+  test('of the same name and content that come at the same time are read once, and each of them is answered', { timeout: long }, async () => {
+    const { all, ada } = await twoPeopleOf(together());
+    const dataset = await newDataset(ada, 'simultaneous');
+    const path = `/server/mine/datasets/${await idOf(ada, dataset)}/files`;
+    const put = async () => items(await upload(all.server.url, ada, path, 'slow.txt', hours))[0]!['jobId'] as string;
+    const job = await put();
+    expect(await put()).toBe(job);
+    await ada.ask('POST', `/server/mine/jobs/${job}/cancel`);
+    const again = await put();
+    expect(again).not.toBe(job);
+    await ada.ask('POST', `/server/mine/jobs/${again}/cancel`);
+
+    for (const content of ['The heron eats fish.', 'The heron eats frogs.']) {
+      const train = () => ada.ask('POST', '/server/train', { content, context: 'birds', force_dataset: dataset });
+      const array = () => ada.ask('POST', '/server/train-with-array', { data: [content], dataset });
+      const whole = () => upload(all.server.url, ada, '/server/train-with-file', 'birds.txt', content, { dataset });
+      for (const ask of [train, array, whole])
+        expect((await Promise.all([ask(), ask(), ask(), ask()])).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    }
+    const listed = async () => items(await ada.ask('GET', path)).filter(({ filename }) => filename !== 'slow.txt');
+    expect((await listed()).map(({ state }) => state)).toEqual(['done', 'done', 'done', 'done', 'done']);
   });
 
   test('come together, all or none, and what is wrong with one is said of that one', { timeout: long }, async () => {

@@ -26,6 +26,7 @@ const Fields = Type.Object({
   variables: Type.Optional(Type.Object({})),
   live: Type.Optional(Type.Union([Type.Literal(0), Type.Literal(1)])),
   strategy: Type.Optional(Type.Union([Type.Literal('fast'), Type.Literal('auto')])),
+  choice: Type.Optional(Type.Union([Type.Enum(['auto', 'none']), Type.Object({ name: Type.String() })])),
 });
 
 type Body = NonNullable<RequestInit['body']>;
@@ -135,6 +136,12 @@ test.each<[string, unknown]>([
   ['streaming=false&live=0', { streaming: false, live: 0 }],
   ['temperature=', { temperature: null }],
   ['limit=&streaming=&variables=&live=&strategy=&names=&names%5B%5D=&dataset=&message=', { dataset: '', message: '' }],
+  ['limit=null&streaming=null&variables=null&live=null&strategy=null&choice=null&temperature=null', { temperature: null }],
+  ['dataset=null&message=null', { dataset: 'null', message: 'null' }],
+  ['choice=%22auto%22&strategy=%22fast%22&message=%22auto%22', { choice: 'auto', strategy: 'fast', message: '"auto"' }],
+  ['choice=auto&strategy=fast', { choice: 'auto', strategy: 'fast' }],
+  ['choice=%22some%22', { choice: '"some"' }],
+  ['choice=%7B%22name%22%3A%22x%22%7D', { choice: { name: 'x' } }],
   ['limit=five&streaming=maybe', { limit: 'five', streaming: 'maybe' }],
   ['limit=1e9&temperature=1e-1', { limit: '1e9', temperature: 0.1 }],
   ['limit=-9007199254740991', { limit: -9_007_199_254_740_991 }],

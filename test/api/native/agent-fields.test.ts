@@ -53,6 +53,7 @@ test(proves('server.agent-variables', 'variables are an object, and may be left 
 test(proves(['server.agent-multipart', 'server.agent-variables-multipart'], 'a form has a file, the other fields, and the variables as JSON'), async () => {
   expect(await asForm({ variables: '{"tone": "kind"}' }, 'The heron eats fish.')).toMatchObject({ status: 200, body: { response: { response: 'hello' } } });
   expect(await asForm({})).toMatchObject({ status: 200 });
+  expect(await asForm({ variables: 'null', conversation_history: 'null' })).toMatchObject({ status: 200 });
   for (const variables of ['kind', '["kind"]', '{"tone": 7}'])
     expect(await asForm({ variables }, 'x')).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^variables/) as string } });
   expect(await asForm({ agent_id: 'Greeter' }, 'x')).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^agent_id /) as string } });

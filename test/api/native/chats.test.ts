@@ -106,6 +106,18 @@ onBothDatabases('chats', (database) => {
       ['get-chat-session', { session_id: 'x' }, 'session_id must be a UUID'],
       ['delete-chat-session', { session_id: 7 }, 'session_id must'],
       ['create-chat-session', { title: 't'.repeat(51) }, 'title must'],
+      [
+        'create-chat-session',
+        {
+          json_data: [
+            { user: 'me', message: 'x' },
+            { user: 'bot', message: 'x' },
+          ],
+        },
+        'json_data\\[1\\].user must',
+      ],
+      ['append-chat', { chat_title: 'x', chats: [{ user: 'system', message: 'x' }] }, 'chats\\[0\\].user must'],
+      ['append-chat', { chat_title: 'x', message: { user: 'bot', message: 'x' } }, 'message.user must'],
       ['create-chat-session', { json_data: [{ user: 'me' }] }, 'json_data\\[0\\].message is required'],
       ['create-chat-session', { json_data: [{ user: 'me', message: 'a\0b' }] }, 'json_data\\[0\\].message must'],
       ['append-chat', { chat_title: 'x' }, 'chats is required'],

@@ -278,7 +278,7 @@ describe('a deep agent on a scripted model', () => {
     }
     const answered = await ask({ ...answer, live: 1 });
     expect([answered.status, answered.headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringMatching(/^live: no search engine/)]);
-    expect((await ask({ live: 1, limit_references: 0 })).headers.get('x-dragoman-warnings')).toBeNull();
+    expect((await ask({ live: 1, limit_references: 0 })).headers.get('x-dragoman-warnings')).not.toContain('search engine');
   });
 
   test('that is cancelled ends at once, with the call of the model that it waits for', { timeout: long }, async () => {

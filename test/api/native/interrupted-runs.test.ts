@@ -1,7 +1,8 @@
-/* What runs count whose work is interrupted: all that is booked of them. */
+/* What becomes of runs whose work is interrupted, and what they count: all that is booked of them. */
 import { expect, onTestFinished, test } from 'vitest';
 import { anyPlace } from '../../support/databases.ts';
-import { headersThenHang, ok, startUpstream, toolCalls } from '../../support/fakes/upstream/index.ts';
+import { always, hang, headersThenHang, ok, startUpstream, toolCalls } from '../../support/fakes/upstream/index.ts';
+import { runs } from './run-events.ts';
 import { person, visited, type Asker } from './visitors.ts';
 
 const long = 120_000;
@@ -68,4 +69,15 @@ test.each([
     tokens === undefined ? { message: 'All done.' } : { error: expect.stringContaining('its limit of 120 tokens') as string },
   );
   await expectAllCounted(ask, again.admin, { run, ends });
+});
+
+test('a run that takes too long ends with the same status whole and in streams', { timeout: long }, async () => {
+  const { upstream, all, ada, made } = await begun();
+  const agent_id = await made({ limits: { seconds: 1 } });
+  upstream.script(always(hang()));
+  const error = 'The run ended: it has reached its limit of 1 seconds at work.';
+  const whole = await ada.ask('POST', '/server/execute-agent', { agent_id, message: 'Go.', streaming: false });
+  expect(whole.body).toMatchObject({ status: 200, execution_status: 'timeout', error });
+  const { events } = await runs(ada, all.server.url).executed({ agent_id, message: 'Go.', streaming: true });
+  expect(events.at(-1)).toMatchObject({ event: 'workflow_failed', data: { data: { execution_status: 'timeout', error } } });
 });

@@ -40,7 +40,7 @@ onBothDatabases('the prompt log', (database) => {
       await ada.ask('POST', '/server/chatcompat/v1/embeddings', { model: 'built-in-embedding', input: ['fifth', 'sixth'] });
       await expect
         .poll(async () => (await logsOf(ada.ask)).map(({ prompt }) => prompt), soon)
-        .toEqual(['fifth', 'fourth', 'third', 'Repeat: second', 'What is the first question?']);
+        .toEqual(['fifth\nsixth', 'fourth', 'third', 'Repeat: second', 'What is the first question?']);
       const logs = await logsOf(ada.ask);
       expect(logs[4]).toEqual({
         id: expect.any(Number),
@@ -93,6 +93,21 @@ onBothDatabases('the prompt log', (database) => {
     expect(Math.abs((streamed!['response_length'] as number) - long.length)).toBeLessThan(long.length / 10);
   });
 
+  test('of several texts the first 2,000 characters of all of them are kept, and the length of all', { timeout: 120_000 }, async () => {
+    const house = await gateway('  omni: { kind: moderation, targets: [{ provider: fake, model: omni }] }\n');
+    const ada = await person(house);
+    const texts = ['a'.repeat(1500), 'b'.repeat(1500), 'c'.repeat(1500)];
+    const kept = { prompt: `${texts[0]}\n${'b'.repeat(499)}`, prompt_length: 4502, prompt_truncated: true };
+    await ada.ask('POST', '/server/chatcompat/v1/embeddings', { model: 'built-in-embedding', input: texts });
+    await ada.ask('POST', '/v1/moderations', { model: 'omni', input: texts });
+    await ada.ask('POST', chat, { model: 'gpt-4o-mini', messages: [{ role: 'user', content: texts.map((text) => ({ type: 'text', text })) }] });
+    await ada.ask('POST', '/v1/moderations', { model: 'omni', input: ['one', 'two'] });
+    await expect.poll(async () => (await logsOf(ada.ask)).length, soon).toBe(4);
+    const [short, ...long] = await logsOf(ada.ask);
+    expect(short).toMatchObject({ prompt: 'one\ntwo', prompt_length: 7, prompt_truncated: false });
+    for (const one of long) expect(one).toMatchObject(kept);
+  });
+
   test('no character is cut in two', { timeout: 120_000 }, async () => {
     const house = await gateway();
     const ada = await person(house);
@@ -122,6 +137,24 @@ onBothDatabases('the prompt log', (database) => {
     await expect
       .poll(async () => (await logsOf(ada.ask)).find(({ model }) => model === 'built-in'), soon)
       .toMatchObject({ prompt: 'When does the canteen open?', response: answer.body['message'], ip: '127.0.0.1' });
+
+    const addresses = async () => (await logsOf(ada.ask)).map(({ ip, teach }) => [teach, ip]);
+    const local = '127.0.0.1';
+    await expect.poll(addresses, soon).toEqual([
+      ['False', local],
+      ['False', local],
+      ['True', local],
+    ]);
+    const form = new FormData();
+    form.set('dataset', String(dataset));
+    form.set('file', new Blob(['The kitchen closes at two.']), 'kitchen.txt');
+    await fetch(`${house.server.url}/server/train-with-file`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
+    await expect
+      .poll(async () => (await addresses()).filter(([teach]) => teach === 'True'), soon)
+      .toEqual([
+        ['True', local],
+        ['True', local],
+      ]);
 
     await ada.ask('POST', '/server/execute-agent', { agent_id: 2, message: 'Say exactly: agent' });
     await ada.ask('POST', '/server/query', { message: 'Say exactly: research', mode: 'deep_agent' });

@@ -253,7 +253,18 @@ test.each([
 });
 
 test('a strict client may send what is heeded or null, and another client anything', async () => {
-  const heeded = { message: heron, model: 'built-in', app_name: 'x', tools: null, skip_search: null, other: null };
+  const heeded = {
+    message: heron,
+    model: 'built-in',
+    app_name: 'x',
+    tools: null,
+    skip_search: null,
+    other: null,
+    persona: 'default',
+    dataset: 'none',
+    limit_references: 0,
+    live: 0,
+  };
   expect((await ada.ask('POST', '/server/query', heeded, { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(200);
   expect((await ada.ask('POST', '/server/query', { message: heron, skip_search: true, other: 1 })).status).toBe(200);
 });
@@ -264,11 +275,21 @@ test.each([
   [{ enabled_mcp_tools: ['9_none'] }, 'enabled_mcp_tools'],
   [{ enabled_mcp_tools: ['none'], mode: 'deep_agent' }, 'enabled_mcp_tools'],
   [{ live: 1, mode: 'deep_agent' }, 'live'],
+  [{ live: 1, limit_references: 0 }, 'live'],
+  [{ dataset: 'all', limit_references: 0 }, 'dataset'],
+  [{ live: 2, limit_references: 0, mode: 'deep_agent' }, 'live'],
+  [{ deep_agent_id: 5 }, 'deep_agent_id'],
+  [{ prior_deep_agent_ids: [5] }, 'prior_deep_agent_ids'],
+  [{ persona: 'Legal' }, 'persona'],
+  [{ persona: 'Legal', mode: 'deep_agent' }, 'persona'],
+  [{ usage: true, mode: 'deep_agent' }, 'usage'],
+  [{ tool_choice: 'required', mode: 'deep_agent' }, 'tool_choice'],
 ])('a strict client is refused what cannot be done here: %j', async (fields, field) => {
   const asked = { message: heron, model: 'built-in', ...fields };
   const { status, body } = await ada.ask('POST', '/server/query', asked, { headers: { 'x-dragoman-strict': 'true' } });
   expect([status, body['error']]).toEqual([400, expect.stringMatching(`^Not every field of the request can be heeded: ${field}: `)]);
-  expect((await ada.ask('POST', '/server/query', asked)).status).toBe(200);
+  const answer = await ada.ask('POST', '/server/query', asked);
+  expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringMatching(new RegExp(`^${field}: `))]);
 });
 
 test(proves('server.query-live', 'without a search engine a live question is answered, and a warning says so'), async () => {
@@ -276,7 +297,9 @@ test(proves('server.query-live', 'without a search engine a live question is ans
     const answer = await ada.ask('POST', '/server/query', { message: heron, live });
     expect([answer.body['message'], answer.headers.get('x-dragoman-warnings')]).toEqual(['heron', expect.stringMatching(/^live: no search engine/)]);
   }
-  expect((await ada.ask('POST', '/server/query', { message: heron, live: 1, limit_references: 0 })).headers.get('x-dragoman-warnings')).toBeNull();
+  expect((await ada.ask('POST', '/server/query', { message: heron, live: 1, limit_references: 0 })).headers.get('x-dragoman-warnings')).not.toContain(
+    'search engine',
+  );
 });
 
 describe('as the official client sends it', () => {
@@ -317,6 +340,16 @@ describe('as the official client sends it', () => {
       }),
     );
     expect(answer.body['tool_calls']).toMatchObject([{ function: { name: 'get_time', arguments: '{"city":"Nuuk"}' } }]);
+    const time = { message: 'city: Nuuk', tools: JSON.stringify(tools), tool_choice: '"required"', limit_references: 'null' };
+    const multipart = new FormData();
+    for (const [name, value] of Object.entries(time)) multipart.append(name, value);
+    const calls = [{ function: { name: 'get_time', arguments: '{"city":"Nuuk"}' } }];
+    for (const { status, body } of [await post(new URLSearchParams(time)), await post(multipart), await ada.ask('POST', '/server/query', time)])
+      expect([status, body]).toMatchObject([200, { tool_calls: calls }]);
+    const nulls = { message: heron, tools: 'null', tool_choice: 'null', enabled_mcp_tools: 'null' };
+    expect((await ada.ask('POST', '/server/query', nulls)).body).toMatchObject({ status: 200, message: 'heron' });
+    const unknown = await ada.ask('POST', '/server/query', { message: heron, tool_choice: '"some"' });
+    expect([unknown.status, unknown.body['error']]).toEqual([400, expect.stringMatching(/^tool_choice /)]);
     const two = new URLSearchParams([
       ...fields.filter(([name]) => name !== 'dataset').map(([name, value]) => [name, value]),
       ['dataset', 'none'],
