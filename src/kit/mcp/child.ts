@@ -93,7 +93,7 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
       parts = [];
       size = 0;
       from = at + 1;
-      if (line.length > 0) read(line);
+      if (line.length > 0) read(line, limits, transport);
       if (++lines % turnLines === 0) await nextTurn();
     }
     const rest = chunk.subarray(from);
@@ -106,15 +106,16 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
       void transport.close();
     }
   }
-  function read(line: Buffer): void {
-    try {
-      const text = Buffer.from(readableMessage(line, limits)).toString().trim(); // also without a byte order mark
-      if (text !== '') transport.onmessage?.(JSON.parse(text) as never);
-    } catch (error) {
-      transport.onerror?.(error instanceof Error ? error : new Error('A message cannot be read.'));
-    }
-  }
   return transport;
+}
+
+function read(line: Buffer, limits: MessageLimits, transport: ChildTransport): void {
+  try {
+    const text = Buffer.from(readableMessage(line, limits)).toString().trim(); // also without a byte order mark
+    if (text !== '') transport.onmessage?.(JSON.parse(text) as never);
+  } catch (error) {
+    transport.onerror?.(error instanceof Error ? error : new Error('A message cannot be read.'));
+  }
 }
 
 /** Signals the whole group. */
