@@ -64,7 +64,7 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
    * @param ignored notes about ignored fields, reported by the `started` event
    * @param call the call that is answered: some servers send tool names in pieces, and clients of the same wire see what hosted tools do
    */
-  decoder(model: string, ignored?: readonly string[], call?: Pick<GenerateCall, 'tools' | 'dialect'>): Decoder;
+  decoder(model: string, ignored?: readonly string[], call?: Pick<GenerateCall, 'tools' | 'dialect' | 'sampling'>): Decoder;
   /** @param body parsed JSON. @throws Fault `upstream-failed` where it is not an answer, or the fault that its error means */
   decodeResult(body: unknown, model: string, ignored?: readonly string[]): Events;
   /**

@@ -92,7 +92,7 @@ async function arriving(exchange: Exchange, length: number, { bodyBytes, bodyIdl
   } finally {
     exchange.bodyUntil = Infinity;
     if (!incoming.complete) {
-      incoming.removeAllListeners('data');
+      incoming.removeAllListeners(); // they would hold what has come while the rest is discarded
       incoming.pause();
     }
   }

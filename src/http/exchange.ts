@@ -10,6 +10,7 @@ import { LightSignal } from '#kit/async/light-signal';
 import { endsOn } from './pipelining.ts';
 import { forgetHead, writeHead } from './response-head.ts';
 import { Recording } from './response-recorder.ts';
+import { closeInStages } from './staged-close.ts';
 import type { Surroundings } from './surroundings.ts';
 import { sendNow, writeTogether } from './write-together.ts';
 
@@ -36,7 +37,7 @@ export const unframed: Headers = [...always, 'content-security-policy', "frame-a
 const proxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
 
 const lastWordsMilliseconds = 5000;
-const lingerMilliseconds = 500;
+const restMilliseconds = 500;
 /** Bytes that fit into the connection's own buffers: no wait for the reader of such an answer is needed, and such a body need not be refused with the connection. */
 const smallBytes = 16_384;
 
@@ -364,10 +365,11 @@ export class Exchange implements Memory, NeededMemory {
     this.status = status;
     const isUnread = !this.#request.complete && this.announcesBody; // of a request without body nothing is known to be complete yet
     const isPassedOver = isUnread && this.#isPassedOver;
-    const closing = (isUnread && !isPassedOver) || this.#draining() ? ['connection', 'close'] : [];
+    const isLast = (isUnread && !isPassedOver) || this.#draining();
     const usual = headers.includes('content-security-policy') ? always : unframed;
-    writeHead(this.#response, status, ['x-request-id', this.id], usual, this.#around.headers(this.#request), headers, closing);
-    if (isUnread) this.#response.once('finish', () => this.#linger(isPassedOver));
+    writeHead(this.#response, status, ['x-request-id', this.id], usual, this.#around.headers(this.#request), headers, isLast ? ['connection', 'close'] : []);
+    if (isUnread && isLast) closeInStages(this.#request, this.#clock, this.#draining);
+    else if (isUnread) this.#response.once('finish', () => this.#awaitRest());
   }
 
   /** Does the runtime pass over the body, which nobody has begun to read, so that the connection stays good for the next request? It was announced as a small one. */
@@ -376,11 +378,9 @@ export class Exchange implements Memory, NeededMemory {
     return readableFlowing === null && Number(headers['content-length']) <= smallBytes && headers.expect === undefined;
   }
 
-  /** The body was refused unread: gives the client a moment to read why, and to send the rest of one that is passed over. Then the connection is closed. */
-  #linger(isPassedOver: boolean): void {
-    if (!isPassedOver) this.#request.pause();
-    else if (this.#request.complete) return;
-    this.#clock.after(lingerMilliseconds, () => (isPassedOver && this.#request.complete) || this.#request.socket.destroy());
+  /** The body is passed over: gives the client a moment to send the rest of it, else the connection is closed. */
+  #awaitRest(): void {
+    if (!this.#request.complete) this.#clock.after(restMilliseconds, () => this.#request.complete || this.#request.socket.destroy());
   }
 
   #closed(): void {

@@ -11,7 +11,7 @@ type Asking = Socket & { unanswered?: number };
 
 /** Counts a request of a connection. @returns false where it is one too many: then the connection is closed, and the request must not be answered */
 export function beginsOn(socket: Asking): boolean {
-  if (socket.destroyed) return false; // the parser goes on to the end of what was read at once
+  if (!socket.writable) return false; // the parser goes on to the end of what was read at once, and of what is discarded
   socket.unanswered = (socket.unanswered ?? 0) + 1;
   if (socket.unanswered <= mostUnanswered) return true;
   socket.destroy();

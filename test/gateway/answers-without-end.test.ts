@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { always, neverEnds } from '../support/fakes/upstream/index.ts';
+import { describe, expect, test } from 'vitest';
+import { always, neverEnds, noDone, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { chat } from '../support/server.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
@@ -19,15 +19,28 @@ limits: { streamIdleSeconds: 110 }
 `,
 }));
 
-test.concurrent.each([
-  [chat, 'chat-x'],
-  [chat, 'claude-x'],
-  [chat, 'items-x'],
-  ['/server/messages/v1/messages', 'chat-x'],
-])('a stream at %s of %s whose last frame has come is not held up', { timeout: 100_000 }, async (path, model) => {
-  upstream.script(always(neverEnds()));
+const messages = '/server/messages/v1/messages';
+
+const isNotHeldUp = (behaviour: Behaviour) => async (path: string, model: string) => {
+  upstream.script(always(behaviour));
   const answer = await server.ask(path, { model, stream: true, max_tokens: 100, messages: [{ role: 'user', content: 'one two three' }] });
   const text = await answer.text();
   expect([answer.status, text]).toEqual([200, expect.stringContaining(path === chat ? '[DONE]' : 'message_stop')]);
   expect(text).not.toContain('error');
+};
+
+describe('a stream whose last frame has come is not held up', () => {
+  test.concurrent.each([
+    [chat, 'chat-x'],
+    [chat, 'claude-x'],
+    [chat, 'items-x'],
+    [messages, 'chat-x'],
+  ])('at %s of %s', { timeout: 100_000 }, isNotHeldUp(neverEnds()));
+});
+
+describe('a stream whose finish reason and usage have come is not held up, though [DONE] does not come', () => {
+  test.concurrent.each([
+    [chat, 'chat-x'],
+    [messages, 'chat-x'],
+  ])('at %s of %s', { timeout: 100_000 }, isNotHeldUp(neverEnds(noDone())));
 });

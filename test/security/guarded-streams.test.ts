@@ -73,6 +73,13 @@ test('a body that is too large breaks, and one that never ends does at the deadl
   expect(performance.now() - began).toBeLessThan(15_000);
 });
 
+test.each([{ seconds: 110 }, { isLong: true }])('the body of a refusal is not waited for: %j', { timeout: 100_000 }, async (more) => {
+  site.answer((_request, response) => void response.writeHead(500).write('x'));
+  const answer = await streams(110).open(wanted(more));
+  expect(answer.status).toBe(500);
+  await expect(answer.text()).rejects.toThrow('cannot be fetched');
+});
+
 test('a user has eight long streams, which have no deadline and do not count among the short ones', async () => {
   site.answer((_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hello\n\n'));
   const all = streams(2);

@@ -157,3 +157,31 @@ test(proves('P-04', 'no message of an MCP server holds the event loop for 50 ms,
   );
   await longest('a progress of nothing', asking({ method: 'notifications/progress', params: { progressToken: Array.from({ length: 90_000 }, () => ({})) } }));
 });
+
+test.each([
+  ['notifications', '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'],
+  ['notifications of nothing', '{"jsonrpc":"2.0","method":"a"}'],
+  ['answers to nothing', '{"jsonrpc":"2.0","id":99,"result":{}}'],
+  ['questions', '{"jsonrpc":"2.0","id":99,"method":"ping"}'],
+  ['what is no message', '{}'],
+])(proves('P-04', 'a flood of %s does not hold the event loop for 50 ms'), { timeout: 240_000 }, async (_what, message) => {
+  const mcp = await startScriptedMcp([]);
+  const { tested, watched } = await withServer(mcp);
+  const piece = `data: ${message}\n\n`.repeat(1000);
+  mcp.script((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const write = () => {
+      while (!response.destroyed && response.write(piece));
+      response.once('drain', write);
+    };
+    write();
+    return undefined;
+  });
+  const stretches: number[] = [];
+  while (stretches.length < 4 && !stretches.some((one) => one < 50)) {
+    await watched();
+    expect(await tested({})).toMatchObject({ state: 'unreachable' });
+    stretches.push((await watched()).stretch);
+  }
+  expect(Math.min(...stretches)).toBeLessThan(50);
+});

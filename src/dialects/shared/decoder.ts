@@ -28,7 +28,7 @@ export interface Reader {
   take(value: unknown): readonly GenerateEvent[];
   /** Has the provider sent its finish reason? */
   isFinished(): boolean;
-  /** See `Decoder`; absent where `[DONE]` alone is the last frame. */
+  /** See `Decoder`; `[DONE]` is the last frame too. */
   isOver?(): boolean;
   /** See `Decoder`; absent where it equals `isFinished`. */
   mayEnd?(): boolean;

@@ -45,7 +45,7 @@ export function http({ name, url: address = '', action }: CheckSettings, upstrea
       quietSeconds: patience,
     });
     try {
-      if (response.status !== 200) throw new Error(`The check's address answered with status ${response.status}.`);
+      if (!response.ok) throw new Error(`The check's address answered with status ${response.status}.`);
       return verdictOf(parseJson(await response.whole(answerBytes)), text);
     } finally {
       response.leave();

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readableMessage, type MessageLimits } from './message-limit.ts';
 
 /** A program that speaks MCP on its standard input and output. */
@@ -24,6 +25,8 @@ export interface ChildTransport {
   close(): Promise<void>;
 }
 
+/** Lines that are read in one turn of the event loop. */
+const turnLines = 32;
 /** Milliseconds between asking the program to end and killing it. */
 const graceMilliseconds = 1000;
 
@@ -62,7 +65,7 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
         });
         running.once('spawn', resolve);
         running.stdin!.on('error', (error) => transport.onerror?.(error));
-        running.stdout!.on('data', (chunk: Buffer) => arrived(chunk));
+        reading(running.stdout! as AsyncIterable<Buffer>).catch(() => {}); // it ended with the program
       }),
     send: (message) =>
       new Promise((resolve, reject) => {
@@ -79,14 +82,19 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
       clearTimeout(kill);
     },
   };
-  function arrived(chunk: Buffer): void {
+  async function reading(output: AsyncIterable<Buffer>): Promise<void> {
+    for await (const chunk of output) await arrived(chunk);
+  }
+  async function arrived(chunk: Buffer): Promise<void> {
     let from = 0;
+    let lines = 0;
     for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
       const line = Buffer.concat([...parts, chunk.subarray(from, at)]);
       parts = [];
       size = 0;
       from = at + 1;
-      if (line.length > 0) read(line);
+      if (line.length > 0) read(line, limits, transport);
+      if (++lines % turnLines === 0) await nextTurn();
     }
     const rest = chunk.subarray(from);
     size += rest.length;
@@ -98,15 +106,16 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
       void transport.close();
     }
   }
-  function read(line: Buffer): void {
-    try {
-      const text = Buffer.from(readableMessage(line, limits)).toString().trim(); // also without a byte order mark
-      if (text !== '') transport.onmessage?.(JSON.parse(text) as never);
-    } catch (error) {
-      transport.onerror?.(error instanceof Error ? error : new Error('A message cannot be read.'));
-    }
-  }
   return transport;
+}
+
+function read(line: Buffer, limits: MessageLimits, transport: ChildTransport): void {
+  try {
+    const text = Buffer.from(readableMessage(line, limits)).toString().trim(); // also without a byte order mark
+    if (text !== '') transport.onmessage?.(JSON.parse(text) as never);
+  } catch (error) {
+    transport.onerror?.(error instanceof Error ? error : new Error('A message cannot be read.'));
+  }
 }
 
 /** Signals the whole group. */

@@ -20,6 +20,11 @@ async function out(pieces: readonly string[], type: string, status = 200): Promi
 const json = 'application/json';
 const events = 'text/event-stream';
 
+test('a stream breaks that has thousands of messages in a minute', async () => {
+  const found = await out(Array<string>(4000).fill(`data: ${one}\n\n`), events);
+  expect([found.length, found.at(-1)]).toEqual([3001, 'broken: There are too many messages.']);
+});
+
 describe('a body', () => {
   test('is passed on when all of it has come', async () => {
     expect(await out([one.slice(0, 9), one.slice(9)], json)).toEqual([one]);

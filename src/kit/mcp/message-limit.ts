@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BadJson, scan } from '../json/scan.ts';
 import { byteOrderMarkLength } from '../text/byte-order-mark.ts';
 import { splitter } from '../upstream/sse.ts';
@@ -13,9 +14,15 @@ export interface MessageLimits {
   readonly exceeded?: () => void;
 }
 
+/** Messages of an event stream in a minute: each is checked by the library, and a question answered by a request of its own. */
+const mostMessages = 3000;
+const minute = 60_000;
+/** Bytes of an event stream whose events are passed on in one turn of the event loop. */
+const turnBytes = 1024;
+
 /**
- * Breaks a response at a message that is too large, too deep or has too many values, before anybody parses it: that would hold the event loop. What is no JSON
- * is let through, as it is refused soon.
+ * Breaks a response at a message that is too large, too deep or has too many values, before anybody parses it, and an event stream with too many messages: that
+ * would hold the event loop. What is no JSON is let through, as it is refused soon.
  * @param ended called when the body has ended, or broken
  */
 export function withMessageLimit(response: Response, limits: MessageLimits, ended: (isStream: boolean) => void = () => {}): Response {
@@ -68,6 +75,14 @@ function checked(limits: MessageLimits, isStream: boolean): [WritableStream<Byte
   let size = 0;
   const frames = splitter({ maxLine: limits.bytes });
   const ends = new EventEnds();
+  let counted = 0;
+  let since = performance.now();
+  const count = (messages: number) => {
+    const now = performance.now();
+    if (now - since > minute) [counted, since] = [0, now];
+    counted += messages;
+    if (counted > mostMessages) throw new Error('There are too many messages.');
+  };
   const hold = (bytes: Bytes) => {
     size += bytes.length;
     if (size > limits.bytes) {
@@ -83,15 +98,22 @@ function checked(limits: MessageLimits, isStream: boolean): [WritableStream<Byte
     return whole;
   };
   const { writable, readable } = new TransformStream<Bytes, Bytes>({
-    transform(chunk, controller) {
-      const end = isStream ? ends.lastIn(chunk) : undefined;
-      if (end !== undefined) {
-        // events that came together have the limit together: no more than a piece of the body comes at once
-        hold(chunk.subarray(0, end));
-        const events = taken();
-        controller.enqueue(readableEvents(events, frames.push(events), limits));
+    async transform(chunk, controller) {
+      if (!isStream) return hold(chunk);
+      for (let at = 0; at < chunk.length; at += turnBytes) {
+        const piece = chunk.subarray(at, at + turnBytes);
+        const end = ends.lastIn(piece);
+        if (end !== undefined) {
+          // events that came together have the limit together: no more than a piece of the body comes at once
+          hold(piece.subarray(0, end));
+          const events = taken();
+          const messages = frames.push(events);
+          count(messages.length);
+          controller.enqueue(readableEvents(events, messages, limits));
+          await nextTurn();
+        }
+        hold(piece.subarray(end ?? 0));
       }
-      hold(chunk.subarray(end ?? 0));
     },
     flush(controller) {
       if (size === 0) return;

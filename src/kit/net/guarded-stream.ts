@@ -37,6 +37,8 @@ export interface GuardedStreamsSettings extends Omit<GuardSettings, 'seconds'> {
 
 /** Deadline for the head of a long stream. */
 const headSeconds = 10;
+/** Deadline for the body of a refusal, whose status has said what counts. */
+const refusalMilliseconds = 2000;
 const unlimited = { jobs: Infinity, size: Infinity };
 /** Long streams never wait: one too many is refused. */
 const longBounds = { each: 8, all: 256, unfinished: { each: { jobs: 8, size: Infinity }, all: { jobs: 256, size: Infinity } } };
@@ -84,7 +86,7 @@ export function openGuardedStreams({ clock, outside = theInternet(), seconds, ..
       const left = () => over.abort(wanted.signal.reason);
       wanted.signal.addEventListener('abort', left);
       const late = () => over.abort(new Error('It took too long.'));
-      const cancel = clock.after((wanted.isLong ? headSeconds : (wanted.seconds ?? seconds)) * 1000, late);
+      let cancel = clock.after((wanted.isLong ? headSeconds : (wanted.seconds ?? seconds)) * 1000, late);
       const ended = Promise.withResolvers<void>();
       const free = () => {
         cancel();
@@ -95,7 +97,9 @@ export function openGuardedStreams({ clock, outside = theInternet(), seconds, ..
         const line = wanted.isLong ? 'long' : wanted.seconds === undefined ? 'short' : 'patient';
         await entered(lines[line], wanted.owner, over.signal, ended.promise);
         const response = await ask(wanted, over.signal, free);
-        if (wanted.isLong) cancel();
+        if (response.ok && !wanted.isLong) return response;
+        cancel();
+        if (!response.ok) cancel = clock.after(refusalMilliseconds, late);
         return response;
       } catch (error) {
         free();

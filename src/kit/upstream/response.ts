@@ -124,6 +124,11 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     else this.stop(reason);
   }
 
+  /** Is its status a success, of which a body is to be expected? */
+  get ok(): boolean {
+    return this.status >= 200 && this.status < 300 && this.status !== 204 && this.status !== 205;
+  }
+
   /** Sets the longest wait between two reads (seconds). */
   set quietSeconds(seconds: number) {
     if (!this.#isOver) this.patience = seconds * 1000;

@@ -25,7 +25,9 @@ function endpointOf(judge: (request: UpstreamRequest) => number) {
   const sent: string[] = [];
   const post = (request: UpstreamRequest) => {
     sent.push(`${request.headers['key']} ${request.body as string}`);
-    return Promise.resolve({ status: judge(request), headers: {}, whole: () => Promise.resolve(new Uint8Array()) } as unknown as UpstreamResponse);
+    const status = judge(request);
+    const body = { over() {}, beginning: () => Promise.resolve(new Uint8Array()), leave() {} };
+    return Promise.resolve({ status, ok: status === 200, headers: {}, ...body } as unknown as UpstreamResponse);
   };
   const endpoint: Endpoint<string, ProviderRequest, Quirks> = {
     model: 'm',

@@ -2,7 +2,7 @@ import type { ProviderSide } from '#dialects/dialect';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { TargetContext } from '#core/context';
-import { notHonoured, type Fault } from '#core/fault';
+import { Fault, notHonoured } from '#core/fault';
 import { hopHeader } from '#core/hops';
 import type { Credential, Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
@@ -46,7 +46,7 @@ export interface ProviderRequest {
   readonly unpromised?: boolean;
 }
 
-/** A request that the provider accepted, without its body, and the response, whose status is 200. */
+/** A request that the provider accepted, without its body, and the response, whose status is a success. */
 export interface Accepted<Request extends ProviderRequest> {
   readonly response: UpstreamResponse;
   readonly request: Omit<Request, 'body'>;
@@ -83,12 +83,14 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     const signed = credential.headers(context.signal);
     const headers = withOwn(signed instanceof Promise ? await signed : signed, request, endpoint.betaHeader, context);
     const response = await post(upstreams, { url, path, headers, body }, context);
-    if (response.status === 200) {
+    if (response.ok) {
       if (keys?.any) keys.accepted(model, credential);
       credential.accepted?.();
       if (refused.length > 0) quirks.keep(model, known!, refused);
       return { response, request: { ...request, body: undefined }, credential };
     }
+    if (response.status < 300)
+      throw new Fault('upstream-failed', 'The provider answered without content.', { elsewhere: true, cause: { status: response.status } });
     const fault = endpoint.decodeFault(response.status, await refusalText(response), response.headers, model);
     const lesson = endpoint.learn(fault, call, known);
     if (lesson && refused.length < mostLessons) {

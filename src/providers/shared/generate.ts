@@ -130,7 +130,7 @@ export interface Sender {
   send(credentials: Credentials): Promise<Reply>;
 }
 
-/** A response of status 200. */
+/** A response whose status is a success. */
 export interface Reply extends Pick<Accepted<GenerateRequest>, 'response' | 'credential'> {
   stream(): AsyncIterable<Events>;
   /** Those of one JSON value. */

@@ -33,7 +33,7 @@ export const offeredAt =
   async (signal) => {
     const response = await upstreams.get({ url, path, headers: { 'accept-encoding': 'identity', ...headers }, signal, ...patience });
     try {
-      if (response.status !== 200) {
+      if (!response.ok) {
         const fault = refusal(response.status, await refusalText(response), response.headers);
         if (fault.details.key) throw fault;
         return undefined;

@@ -7,7 +7,7 @@ import type { Usage } from '#core/event';
 import { Fault, noRoom, type FaultDetails } from '#core/fault';
 import type { Patience, TargetContext } from '#core/context';
 
-/** Most bytes of a whole answer, and of the body of a refusal. */
+/** Most bytes of a whole answer, and of what is read of the body of a refusal. */
 const wholeBytes = 67_108_864;
 const refusalBytes = 65_536;
 
@@ -84,13 +84,12 @@ export class AwaitingWords {
   }
 }
 
-/** The beginning of the body of a refusal, as text. */
+/** The beginning of the body of a refusal, as text: what comes of it within two seconds, since its status has decided already. */
 export async function refusalText(response: UpstreamResponse): Promise<string> {
-  try {
-    return Buffer.from(withoutMark(await response.whole(refusalBytes))).toString('utf8');
-  } catch {
-    return '';
-  }
+  response.over();
+  const bytes = await response.beginning(refusalBytes);
+  response.leave();
+  return Buffer.from(withoutMark(bytes)).toString('utf8');
 }
 
 /** The fault for an answer that failed. Once it has content, no other credential can make up for one that was refused in it. */

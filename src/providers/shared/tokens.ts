@@ -7,6 +7,7 @@ import type { Clock } from '#kit/async/clock';
 import { parseJson } from '#kit/json/scan';
 import type { Upstreams } from '#kit/upstream/pool';
 import { isObject, textOf } from '#core/json';
+import { refusalText } from './post.ts';
 
 /** Access tokens of Google's cloud platform, from the places where credentials are stored. https://google.aip.dev/auth */
 export interface Token {
@@ -80,7 +81,8 @@ async function exchanged(address: string, form: Readonly<Record<string, string>>
   });
   try {
     const { status, headers } = response;
-    return tokenIn(status, await response.whole(mostBytes), clockHint(Date.parse(headers.date ?? '') - clock.now()));
+    if (!response.ok) throw refused(status, await refusalText(response), clockHint(Date.parse(headers.date ?? '') - clock.now()));
+    return tokenIn(await response.whole(mostBytes));
   } finally {
     response.leave();
   }
@@ -94,8 +96,9 @@ const clockHint = (milliseconds: number): string =>
     ? ` This machine's clock is ${Math.round(Math.abs(milliseconds) / 1000)} seconds ${milliseconds > 0 ? 'behind' : 'ahead'}.`
     : '';
 
-function tokenIn(status: number, bytes: Uint8Array, hint = ''): Token {
-  if (status !== 200) throw new Error(`The token endpoint answered ${status}${errorCodeIn(bytes)}.${hint}`);
+const refused = (status: number, text: string, hint = '') => new Error(`The token endpoint answered ${status}${errorCodeIn(text)}.${hint}`);
+
+function tokenIn(bytes: Uint8Array): Token {
   const reply: unknown = parseJson(bytes);
   const value = isObject(reply) ? textOf(reply['access_token']) : '';
   if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('The address for tokens gave none.');
@@ -104,8 +107,8 @@ function tokenIn(status: number, bytes: Uint8Array, hint = ''): Token {
 }
 
 /** The code of a refusal, such as `invalid_grant`; its description may name the account. */
-function errorCodeIn(bytes: Uint8Array): string {
-  const code = /"error"\s*:\s*"([a-z_]{1,40})"/.exec(Buffer.from(bytes).toString('latin1'))?.[1];
+function errorCodeIn(text: string): string {
+  const code = /"error"\s*:\s*"([a-z_]{1,40})"/.exec(text)?.[1];
   return code === undefined ? '' : ` (${code})`;
 }
 
@@ -122,5 +125,6 @@ export async function metadataToken(signal: AbortSignal): Promise<Token> {
     redirect: 'error',
     signal,
   });
-  return tokenIn(answer.status, await answer.bytes());
+  if (!answer.ok) throw refused(answer.status, await answer.text());
+  return tokenIn(await answer.bytes());
 }

@@ -54,6 +54,7 @@ import {
   tooMany,
   truncatedUtf8,
   unterminated,
+  withStatus,
   type Behaviour,
 } from '../../support/fakes/upstream/index.ts';
 import { chat, startTestServer, providerKey } from '../../support/server.ts';
@@ -224,6 +225,8 @@ describe('a whole answer', () => {
     ['a 100 that nobody asked for', () => informational(100)],
     ['several 1xx of every kind', () => informational(103, 100, 100, 102, 100)],
     ['no content type', () => contentType('')],
+    ['the status 201', () => withStatus(201)],
+    ['the status 299', () => withStatus(299)],
     ['a byte order mark', () => says(/./, 'application/json', `\uFEFF${JSON.stringify({ id: 'c', choices: [choice] })}`)],
   ])(proves(['F-17', 'F-19'], 'with %s is read'), async (_how, behaviour) => {
     const { status, text } = await whole(behaviour());
@@ -240,6 +243,11 @@ describe('a whole answer', () => {
     expect(refusal().error.message).toBe(`The provider fake did not accept temperature, which the gateway added (400, invalid_value). It says: ${said}`);
     const row = await loggedAs(server, headers.get('x-request-id')!);
     expect(row).toMatchObject({ tries: [{ fault: 'invalid', said }] });
+  });
+
+  test('that has no content says so with its status', async () => {
+    const { refusal } = await whole(noContent());
+    expect(refusal().error.message).toBe('The provider fake answered without content (204).');
   });
 
   test(proves('F-23', 'its headers stay with the provider, but for those we know'), async () => {

@@ -30,8 +30,10 @@ const mostCandidates = 128;
  * Decodes the chunks of a stream in their order, or a whole answer at once: a whole message is one delta with everything. It is finished when at least one
  * candidate has ended, and every candidate that began has.
  * @param names of the declared tools, where names of calls may come in pieces
+ * @param asked how many candidates were asked for
  */
-export const reader = (model: string, ignored: readonly string[], names?: ReadonlySet<string>): Reader => new ChunkReader(model, ignored, names);
+export const reader = (model: string, ignored: readonly string[], names?: ReadonlySet<string>, asked = 1): Reader =>
+  new ChunkReader(model, ignored, names, asked);
 
 class ChunkReader implements Reader {
   readonly #model: string;
@@ -41,14 +43,17 @@ class ChunkReader implements Reader {
   #before: Record<string, Json> = {}; // carried members of chunks before the first choice: Azure sends its filter results first
   #id = ''; // of the answer
   #started = false;
+  readonly #asked: number;
   #usage: unknown;
+  #isCounted = false; // the usage has come with the last finish reason or behind it
   #isMisplaced = false; // no client looks for it there
   #ofChoice: unknown; // that of one choice, which is all there is where there is no other
   #tier = ''; // the one that answers
   #served = ''; // the name of its model
   #isFlat = false; // Groq's tiers cost the same: https://console.groq.com/docs/service-tiers
 
-  constructor(model: string, ignored: readonly string[], names: ReadonlySet<string> | undefined) {
+  constructor(model: string, ignored: readonly string[], names: ReadonlySet<string> | undefined, asked: number) {
+    this.#asked = asked;
     this.#model = model;
     this.#ignored = ignored;
     this.#names = names;
@@ -61,6 +66,7 @@ class ChunkReader implements Reader {
     this.#served ||= textOf(chunk.model);
     this.#isFlat ||= isObject(chunk.x_groq);
     const its = usageIn(chunk);
+    this.#isCounted = its !== undefined || (this.#isCounted && this.isFinished());
     if (its !== undefined) [this.#usage, this.#isMisplaced] = [its, its !== chunk.usage];
     const fault = faultIn(chunk);
     if (fault) throw fault; // its usage counts
@@ -92,6 +98,11 @@ class ChunkReader implements Reader {
 
   isFinished(): boolean {
     return this.#started && this.#candidates.every((one) => one.finished);
+  }
+
+  /** Some servers send neither `[DONE]` nor an end. */
+  isOver(): boolean {
+    return this.#isCounted && this.#candidates.length >= this.#asked && this.isFinished();
   }
 
   close(): readonly GenerateEvent[] {

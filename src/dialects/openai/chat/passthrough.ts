@@ -114,7 +114,7 @@ export class PassingFrames {
 
   /** Whether the last frame of a complete answer has come. */
   get isOver(): boolean {
-    return this.#done && this.#decoder.isFinished();
+    return this.#done ? this.#decoder.isFinished() : this.#decoder.isOver();
   }
 
   /** @throws the fault in an error frame, or `upstream-failed` for a frame that is malformed or too long */

@@ -54,7 +54,7 @@ export function openRerank({ settings, upstreams, clock }: RerankDeps): Rerank {
         headSeconds: milliseconds / 1000,
         quietSeconds: milliseconds / 1000,
       });
-      if (response.status !== 200) {
+      if (!response.ok) {
         response.leave();
         throw new Error(`The reranking service answered with ${response.status}.`);
       }

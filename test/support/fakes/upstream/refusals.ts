@@ -85,6 +85,9 @@ export const redirect = (to: string, status: 301 | 302 | 303 | 307 | 308 = 302):
   answer: () => whole(status, '', { location: to }),
 });
 
+/** A good answer under another status. */
+export const withStatus = (status: number): Behaviour => altered(`withStatus ${status}`, ok(), (answer) => ({ ...answer, status }));
+
 /** 1xx answers before the good one. */
 export const informational = (...statuses: number[]): Behaviour =>
   altered('informational', ok(), (answer) => ({
