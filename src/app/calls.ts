@@ -16,6 +16,7 @@ import { openSentences } from '#providers/built-in/sentence/sentence';
 import { openVoice } from '#providers/built-in/voice/voice';
 import { spentOf } from '#resources/usage/leases';
 import type { Store } from '#store/open';
+import { isAway } from '#store/patience';
 import { causeOf, problemsTo, type Log } from '#telemetry/log';
 import type { Metrics } from '#telemetry/metrics';
 import type { Upstreams } from '#kit/upstream/pool';
@@ -156,16 +157,21 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     regions: () => regionStates(runtime!.models, health),
     resetRegions: () => health.reset(),
     cooling: () => coolingOf(runtime!.models, health),
-    closing: [learning(first, ledger, { store, clock }), ...[offered, ledger, accounting, upstreams, patterns, conformance].map((one) => () => one.close())],
+    closing: [
+      learning(first, ledger, { store, clock, log }),
+      ...[offered, ledger, accounting, upstreams, patterns, conformance].map((one) => () => one.close()),
+    ],
   };
 }
 
 const learnMilliseconds = 5000;
 
-/** Lets the ledger learn now and then what other processes have spent, where there may be any. While the database is away, it goes by what it knew. */
-function learning({ databaseUrl }: Settings, ledger: Ledger, { store, clock }: Pick<CallsDeps, 'store' | 'clock'>): () => void {
+/** Tells the ledger every five seconds what all processes have booked, where the database is a server. While it is away, the last figures hold. */
+function learning({ databaseUrl }: Settings, ledger: Ledger, { store, clock, log }: Pick<CallsDeps, 'store' | 'clock' | 'log'>): () => void {
   if (databaseUrl === undefined) return () => {};
-  return repeated({ clock, milliseconds: learnMilliseconds, work: () => ledger.learn((accounts) => spentOf(store, accounts)), failed: () => {} });
+  const problem = problemsTo(log);
+  const failed = (cause: unknown) => isAway(cause) || problem('What other processes have spent could not be read.', cause);
+  return repeated({ clock, milliseconds: learnMilliseconds, work: () => ledger.learn((accounts) => spentOf(store, accounts)), failed });
 }
 
 /** The models that there are for a caller: within the residency lists and the lists of names of the user, the teams and the key. */

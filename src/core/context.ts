@@ -60,7 +60,7 @@ export interface Labels {
   readonly tags?: Tags | undefined;
 }
 
-/** The same, and where the request came from: for work that goes on when it is over. */
+/** Labels and the client's address, for work that outlives its request. */
 export interface Origin extends Labels, Partial<Pick<Context, 'address'>> {}
 
 /** What a client chooses, by headers, for whatever its request spends. */
@@ -101,7 +101,7 @@ export interface Context {
   readonly memory?: { take(bytes: number): boolean } | undefined;
   /** What the client is told of a failure, where its interface has another code for it: it is booked with that status. Absent: the failure as it is. */
   readonly told?: (error: unknown) => unknown;
-  /** Present where the answer is judged before the client gets it: what came of that, for the usage row. */
+  /** Present where a rule judges the answer before the client gets it: the verdict, for the usage row. */
   readonly review?: Review;
   /** Of the request: its steps share them. */
   readonly permits: Permits;
@@ -128,7 +128,7 @@ export interface Progress {
   readonly attempts: Attempt[];
   /** The target of the last attempt. */
   target?: AnsweringTarget;
-  /** What is left of the caller's limits was found out: `requests` and `tokens` are absent where nothing limits them. */
+  /** The caller's limits were looked up: where `requests` or `tokens` is absent, there is no such limit. */
   areLimitsKnown?: true;
   requests?: Allowance;
   tokens?: Allowance;
@@ -150,7 +150,7 @@ export interface Progress {
   costUsd?: number;
 }
 
-/** What a rule finds that judges an answer: guardrails, or the validation against a schema. */
+/** The verdict of a rule that judges answers: guardrails, or validation against a schema. */
 export interface Review {
   /** The reason why the answer is refused. */
   refusal?: Fault;

@@ -14,7 +14,7 @@ export async function withOwnProgress<Result>(all: Progress, call: (own: Progres
   }
 }
 
-/** The same for a call that is made for another, such as a check of it: nothing of it joins the other but what it cost. */
+/** The same for a call made on behalf of another, such as a check: only its cost is added to the other. */
 export async function billedTo<Result>(all: Progress, call: (own: Progress) => Promise<Result>): Promise<Result> {
   const own: Progress = { attempts: [] };
   try {

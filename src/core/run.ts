@@ -59,7 +59,7 @@ interface RunEnding {
 }
 
 interface RunFailure extends RunEnding {
-  /** Of the fault; absent in runs of earlier releases. */
+  /** Code of the fault; absent in runs of earlier releases. */
   readonly code?: FaultCode;
 }
 

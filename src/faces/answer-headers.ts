@@ -18,7 +18,7 @@ export function answerHeaders(progress: Progress, started: Started | undefined):
   ];
 }
 
-/** Nothing where the quota was not asked for. */
+/** None where the limits were not looked up. */
 function limitsOf({ areLimitsKnown, requests, tokens }: Progress): Headers {
   if (!areLimitsKnown) return none;
   return requests || tokens ? [...allowance('requests', requests), ...allowance('tokens', tokens)] : unlimitedHeaders;

@@ -37,7 +37,7 @@ export async function* arriving(exchange: Exchange, { idleSeconds, clock, failur
   } finally {
     exchange.bodyUntil = Infinity;
     incoming.off('slow', slow);
-    if (!incoming.complete) incoming.removeAllListeners().pause(); // the iterator's, which keep the rest from being discarded
+    if (!incoming.complete) incoming.removeAllListeners().pause(); // the iterator's listeners would keep the rest from being discarded
   }
 }
 

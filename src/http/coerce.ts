@@ -99,7 +99,7 @@ export function isLeftOut(schema: TSchema | undefined, [written, text]: readonly
   if (text !== '' && text !== 'null') return false;
   const { properties = {}, required = [] } = (schema ?? {}) as Rule;
   const name = Object.hasOwn(properties, written) ? written : written.replace(/\[\]$/, '');
-  if (!Object.hasOwn(properties, name) || required.includes(name)) return false;
+  if (!Object.hasOwn(properties, name) || required.includes(name) || (text === 'null' && name !== written)) return false;
   return !alternativesOf(properties[name]!).some(({ type, const: only, enum: some, minLength = 0 }) => {
     if (type === undefined && only === undefined && some === undefined) return true;
     return type === 'null' || (type === 'string' && (only ?? text) === text && (some?.includes(text) ?? true) && minLength <= text.length);

@@ -378,7 +378,7 @@ export class Exchange implements Memory, NeededMemory {
     return readableFlowing === null && Number(headers['content-length']) <= smallBytes && headers.expect === undefined;
   }
 
-  /** The body is passed over: gives the client a moment to send the rest of it, else the connection is closed. */
+  /** Closes the connection where the rest of a body that is passed over does not come within half a second. */
   #awaitRest(): void {
     if (!this.#request.complete) this.#clock.after(restMilliseconds, () => this.#request.complete || this.#request.socket.destroy());
   }

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '#kit/async/clock';
 
-/** How long, and how many bytes, the rest of a refused body is read. */
+/** Limits for reading the rest of a refused body. */
 const longestMilliseconds = 5000;
 const mostBytes = 67_108_864;
 const stepMilliseconds = 250;
 
 /**
- * Has the connection closed in stages behind the answer to a request of which not everything was read (RFC 9112, 9.6): the answer and the end of it are sent,
+ * Closes the connection in stages behind the answer to a request of which not everything was read (RFC 9112, 9.6): the answer and the end of it are sent,
  * then what still comes is read and discarded until the client closes. A connection that is closed with unread bytes is reset, which erases the answer for a
  * client that is still writing. To be called before the answer ends.
  * @param isDraining the server stops, and waits for no client

@@ -82,7 +82,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
     return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books });
   };
 
-  /** Notes what is left for a call that takes nothing now, unless it is not known what was spent elsewhere. */
+  /** Notes what is left for a call that takes nothing now, where it is known what was spent elsewhere. */
   const noteLeft = ({ progress }: Context, holds: readonly Hold[]): void => {
     if (holds.every(({ lease: { account, isKnown } }) => account.month === '' || isKnown)) noteAllowances(progress, holds, clock);
   };

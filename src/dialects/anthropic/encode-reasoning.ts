@@ -1,6 +1,7 @@
 import { isTranslated, type GenerateCall, type Reasoning } from '#core/call';
 import type { Part } from '#core/conversation';
 import { isObject, own, type JsonObject } from '#core/json';
+import { tokenOf } from '#core/thoughts';
 import { isForced } from '../shared/tool-choice.ts';
 import { isSignedThought } from './encode-messages.ts';
 import type { Quirks } from './quirks.ts';
@@ -22,7 +23,7 @@ const nothing: Encoded = { budget: 0 };
  */
 export function encodeReasoning(call: GenerateCall, maxOutputTokens: number | undefined, quirks: Quirks, ignored: Set<string>): Encoded {
   const { '.thinking': thinking, '.effort': givenEffort } = own(call.extra, dialect);
-  if (thinking !== undefined && isObject(thinking) && thinking['type'] === 'enabled' && isLoopWithoutThought(call)) {
+  if (thinking !== undefined && isObject(thinking) && thinking['type'] === 'enabled' && isLoopWithoutThought(call, quirks)) {
     ignored.add(`thinking: ${thoughtsMissing}`);
     return { ...(givenEffort ? { effort: givenEffort as string } : {}), budget: 0 };
   }
@@ -99,15 +100,17 @@ function lacksThought({ turns }: Pick<GenerateCall, 'turns'>): boolean {
 }
 
 /**
- * Has none of the turns since the user's last message, which end with the result of a tool, such a thought? Another target of the gateway began to answer then,
- * or the client asked without thinking. Claude itself may think once, and then call tools in several turns.
- * https://platform.claude.com/docs/en/build-with-claude/extended-thinking#toggling-thinking-modes-in-conversations
+ * Is there no thought that the provider takes in the turns since the user's last message, which end with the result of a tool? Another target of the gateway began
+ * to answer then, or the client asked without thinking. Claude may think once, and then call tools in several turns; other models need not think at all, and do
+ * not sign what they think. https://platform.claude.com/docs/en/build-with-claude/extended-thinking#toggling-thinking-modes-in-conversations
  */
-function isLoopWithoutThought({ turns }: Pick<GenerateCall, 'turns'>): boolean {
+function isLoopWithoutThought({ turns }: Pick<GenerateCall, 'turns'>, { demandsThoughts }: Quirks): boolean {
   const asked = turns.findLastIndex(({ role, parts }) => role === 'user' && !parts.some(({ type }) => type === 'tool-result'));
   const loop = turns.slice(asked + 1);
   const last = loop.findLast(({ role }) => role === 'model');
-  return loop.at(-1)?.role !== 'model' && last?.parts.some(isCall) === true && !loop.some(({ parts }) => parts.some(isSignedThought));
+  if (loop.at(-1)?.role === 'model' || !last?.parts.some(isCall)) return false;
+  if (demandsThoughts) return !loop.some(({ parts }) => parts.some(isSignedThought));
+  return !last.parts.some(isSignedThought) && last.parts.some((part) => part.type === 'thought' && tokenOf(part.extra) !== undefined);
 }
 
 const isCall = ({ type }: Part): boolean => type === 'tool-call';

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { GenerateCall } from '#core/call';
 import type { Turn } from '#core/conversation';
 import type { JsonObject } from '#core/json';
+import { decodeRequest } from './decode-request.ts';
 import { encodeRequest } from './encode-request.ts';
 import { budgetOf, effortOf } from './thinking.ts';
 
@@ -254,4 +255,24 @@ describe('a call of another wire', () => {
 test('a budget is the effort whose budget it reaches', () => {
   for (const effort of ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const) expect(effortOf(budgetOf(effort))).toBe(effort);
   expect([1024, 2047, 8191, 31_999, 1e6].map(effortOf)).toEqual(['minimal', 'minimal', 'low', 'high', 'max']);
+});
+
+test('thoughts that are not signed stay before tool calls where no signature is demanded', () => {
+  const content = [
+    { type: 'thinking', thinking: 'Hm.', signature: '' },
+    { type: 'tool_use', id: 'a', name: 'look', input: {} },
+  ];
+  const asked = decodeRequest({
+    model: 'kimi-k2',
+    max_tokens: 4000,
+    thinking: { type: 'enabled', budget_tokens: 1500 },
+    tools: [{ name: 'look', input_schema: { type: 'object', properties: {} } }],
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'Rain.' }] },
+    ],
+  });
+  expect(encodeRequest(asked, 'kimi-k2').body).toMatchObject({ thinking: { type: 'enabled' } });
+  expect(encodeRequest(asked, 'claude-haiku-4-5', { demandsThoughts: true }).body).not.toHaveProperty('thinking');
 });

@@ -20,7 +20,7 @@ import { cacheBreakpoint, isSignedThought, type Notes } from './encode-messages.
 import { withFewBreakpoints } from './cache-breakpoints.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
-import { withoutOpenThoughts } from '../shared/open-thoughts.ts';
+import { withoutTrailingThoughts } from '../shared/trailing-thoughts.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
@@ -91,7 +91,7 @@ const distinct = (turns: GenerateCall['turns']) => withUniqueIds(withOwnIds(turn
 
 /** The turns of a call of another wire, as this one takes them. */
 const fitTurns = (call: GenerateCall, ignored: Set<string>): GenerateCall['turns'] =>
-  withAllResults(withSingleResults(distinct(withoutOpenThoughts(withWholeAnswers(call), isSignedThought))), ignored);
+  withAllResults(withSingleResults(distinct(withoutTrailingThoughts(withWholeAnswers(call), isSignedThought))), ignored);
 
 /** Cache breakpoints and the client's own user have a place in this wire, whoever set them. */
 const droppedFields = (call: GenerateCall): readonly string[] =>

@@ -13,6 +13,8 @@ export interface Quirks extends OutputLimit {
   readonly adaptive?: boolean;
   /** It accepts neither. */
   readonly withoutThinking?: boolean;
+  /** Where a client asks it to think, it refuses the results of tools that were called without a thought. */
+  readonly demandsThoughts?: boolean;
   /** How thinking is turned off, where `disabled` is refused. */
   readonly thinkingOff?: 'low-effort' | 'between_tools';
   /** It refuses to be told whether thoughts are shown. */

@@ -136,7 +136,7 @@ function faultOfMistake(message: string, cause: unknown): Fault {
   if (/\bpenalty is not enabled\b/i.test(message)) return fieldFault(refused.penalties, cause);
   if (/\bresponse mime type\b.{0,60}\bunsupported\b/i.test(message)) return fieldFault(refused.json, cause);
   if (/\bfunction_response\.parts\b.{0,10} is not supported\b/i.test(message)) return fieldFault(refused.media, cause);
-  const [, unknown, place] = /Unknown name "?\\?"?([A-Za-z_]{2,40})(?:\\?" at '([\w.[\]]{1,200})')?/.exec(message) ?? [];
+  const [, unknown, place] = /Unknown name "?\\?"?([A-Za-z_]\w{1,39})(?:\\?" at '([\w.[\]]{1,200})')?/.exec(message) ?? [];
   if (unknown !== undefined) return fieldFault(place === undefined ? unknown : `${inCamelCase(place)}.${unknown}`, cause, true);
   const field = /\b((?:generation_config|contents|tools|system_instruction|tool_config|safety_settings)[\w.[\]]{0,80})/.exec(message)?.[1]?.replace(/\.$/, '');
   return fieldFault(field === undefined ? undefined : inCamelCase(field), cause);

@@ -36,7 +36,8 @@ export const refused = {
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { reason, lacks, field = lacks } = fault.details;
   if (field === refused.signature) return known.signed || (lacks !== undefined && !call.turns.some(hasUnsigned)) ? undefined : { ...known, signed: true };
-  if (field !== undefined && /(?:^|\.)id$/.test(field) && reason === 'field-unknown') return known.withoutIds ? undefined : { ...known, withoutIds: true };
+  if (field !== undefined && /(?:^|\.function(?:Call|Response)\.)id$/.test(field) && reason === 'field-unknown')
+    return known.withoutIds ? undefined : { ...known, withoutIds: true };
   if (!isTranslated(call, dialect)) return undefined;
   const limited = outputLimitLearned(fault, call, known, dialect);
   if (limited) return limited;

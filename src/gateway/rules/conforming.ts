@@ -70,7 +70,7 @@ async function mendedAnswer(repairing: Repair, answer: readonly GenerateEvent[],
 
 type Test = ReturnType<ConformingDeps['against']>;
 
-/** By the places of their candidates: the values that were alone once what was around them was taken away, and the texts that do not conform. */
+/** By index of the candidate: values taken out of the text around them, and texts that do not conform. */
 interface Verdict {
   readonly mended: ReadonlyMap<number, string>;
   readonly wrong: ReadonlyMap<number, string>;
@@ -99,7 +99,7 @@ const isOptional = (output: JsonOutput, context: Context): boolean =>
 
 const notGuaranteed = 'response_format: the model is not known to keep to schemas, and without strict the answer is not checked.';
 
-/** An answer that is buffered, and judged as soon as it is complete: it is booked only after that, with why it was refused. */
+/** Buffers an answer and judges it as soon as it is complete, before it is booked, so that its usage row has the refusal. */
 class JudgedAnswer<Judgement> {
   readonly events: GenerateEvent[] = [];
   /** The context of the call. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { readableMessage, type MessageLimits } from './message-limit.ts';
 
 /** A program that speaks MCP on its standard input and output. */
@@ -49,13 +49,14 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
       new Promise((resolve, reject) => {
         child = spawn(command, args, { shell: false, env: { ...env }, cwd: tmpdir(), stdio: ['pipe', 'pipe', 'ignore'], detached: true });
         const running = child;
+        const read = reading(running.stdout! as AsyncIterable<Buffer>).catch(() => {}); // it ended with the program
         if (running.pid !== undefined) watched(running.pid);
         exited = new Promise((ended) => {
           running.once('exit', () => {
             end(running, 'SIGKILL'); // what it started and left behind
             if (running.pid !== undefined) unwatched(running.pid);
             ended();
-            transport.onclose?.();
+            void Promise.race([read, pause(graceMilliseconds)]).then(() => transport.onclose?.());
           });
           running.once('error', (error) => {
             ended();
@@ -65,7 +66,6 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
         });
         running.once('spawn', resolve);
         running.stdin!.on('error', (error) => transport.onerror?.(error));
-        reading(running.stdout! as AsyncIterable<Buffer>).catch(() => {}); // it ended with the program
       }),
     send: (message) =>
       new Promise((resolve, reject) => {
@@ -93,7 +93,7 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
       parts = [];
       size = 0;
       from = at + 1;
-      if (line.length > 0) read(line, limits, transport);
+      if (line.length > 0) readLine(line, limits, transport);
       if (++lines % turnLines === 0) await nextTurn();
     }
     const rest = chunk.subarray(from);
@@ -109,7 +109,7 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
   return transport;
 }
 
-function read(line: Buffer, limits: MessageLimits, transport: ChildTransport): void {
+function readLine(line: Buffer, limits: MessageLimits, transport: ChildTransport): void {
   try {
     const text = Buffer.from(readableMessage(line, limits)).toString().trim(); // also without a byte order mark
     if (text !== '') transport.onmessage?.(JSON.parse(text) as never);

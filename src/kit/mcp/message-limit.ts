@@ -14,7 +14,7 @@ export interface MessageLimits {
   readonly exceeded?: () => void;
 }
 
-/** Messages of an event stream in a minute: each is checked by the library, and a question answered by a request of its own. */
+/** Most messages of an event stream in a minute: the library checks each, and answers each request of the server with one of its own. */
 const mostMessages = 3000;
 const minute = 60_000;
 /** Bytes of an event stream whose events are passed on in one turn of the event loop. */

@@ -5,7 +5,7 @@ export const isLowSurrogate = (unit: number): boolean => (unit & 0xfc00) === 0xd
 /** The text without the half of a pair that a cut left at its end. */
 export const withoutHalf = (text: string): string => (isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.slice(0, -1) : text);
 
-/** Whether a text has such halves is known sooner than it is read one by one. */
+/** A pattern finds a surrogate sooner than a loop does. */
 const half = /[\ud800-\udfff]/;
 
 export function codePoints(text: string): number {

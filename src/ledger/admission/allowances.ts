@@ -36,13 +36,13 @@ const isShown = ({ kind }: Account): boolean => kind !== 'usd' && kind !== 'stre
 /** What all holders have spent of accounts, in their order. */
 export type SpentOf = (accounts: readonly Account[]) => Promise<readonly number[]>;
 
-const atOnce = 500;
+const accountsAtOnce = 500;
 
-/** Learns what all holders have spent of the accounts in use: what others have spent since this process last asked for more of one. @throws what `spentOf` throws */
+/** Updates the accounts in use with what all holders have spent. @throws what `spentOf` throws */
 export async function learnSpent(accounts: Pick<Accounts, 'values'>, spentOf: SpentOf, clock: Pick<Clock, 'monotonic'>): Promise<void> {
   const leases = [...accounts.values()].filter(({ account }) => isShown(account));
-  for (let from = 0; from < leases.length; from += atOnce) {
-    const some = leases.slice(from, from + atOnce);
+  for (let from = 0; from < leases.length; from += accountsAtOnce) {
+    const some = leases.slice(from, from + accountsAtOnce);
     const spent = await spentOf(some.map(({ account }) => account));
     for (const [at, lease] of some.entries()) lease.learn(spent[at]!, clock.monotonic());
   }

@@ -1,7 +1,7 @@
 import type { Account } from '#core/account';
 import type { Fault } from '#core/fault';
 import type { Contact, LeaseReturn } from '#core/lease';
-import { SlidingWindow } from './sliding-window.ts';
+import { minute, SlidingWindow } from './sliding-window.ts';
 
 /** Sums of dollars, and of an eighth of an eighth of what is left, drift by less than this. */
 export const drift = 1e-9;
@@ -109,9 +109,10 @@ export class LocalLease {
   #lastSpent = 0;
   #recent = 0;
   #recentAt = 0;
-  /** What all holders together had spent when that was last learned, and what was settled here then; of a minute, what the others had used. */
+  /** At the last `learn`: what all holders had spent (for a minute: what the others had used), what was settled here, and the time. */
   #learned = 0;
   #settledThen = 0;
+  #learnedAt = -Infinity;
 
   /** @param contact for accounts of permits: while it is not good, no permit is used */
   constructor(account: Account, name: string, numbers: MessageNumbers, contact?: Pick<Contact, 'goodUntil'>) {
@@ -143,16 +144,18 @@ export class LocalLease {
     return this.limit - (this.minute ? this.minute.used(now) : this.spent) - this.reserved;
   }
 
-  /** What is left for all holders together, as far as is known: for clients alone, nothing is refused by it. */
+  /** What is left for all holders together, as far as is known. Only reported to clients; admission does not use it. */
   remaining(now: number): number {
     const room = this.room(now);
-    return this.minute ? room - this.#learned : Math.min(room, this.limit - this.#learned - (this.settled - this.#settledThen) - this.reserved);
+    if (this.minute) return now - this.#learnedAt < minute ? room - this.#learned : room;
+    return Math.min(room, this.limit - this.#learned - (this.settled - this.#settledThen) - this.reserved);
   }
 
   /** @param spent what is booked of it by all holders; of a minute, what they have reported as used */
   learn(spent: number, now: number): void {
-    this.#learned = this.minute ? Math.max(0, spent - this.minute.used(now)) : spent;
+    this.#learned = this.minute ? Math.max(0, spent - this.minute.reported(now)) : spent;
     this.#settledThen = this.settled;
+    this.#learnedAt = now;
   }
 
   /** What can be had, as far as is known; while the source is away, what is here. */

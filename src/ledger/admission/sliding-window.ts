@@ -1,6 +1,6 @@
 import type { LeaseRequest } from '#core/lease';
 
-const minute = 60_000;
+export const minute = 60_000;
 
 /** Milliseconds within which requests are reported to the source together, with the age of the last of them. */
 const together = 50;
@@ -25,6 +25,12 @@ export class SlidingWindow {
   used(now: number): number {
     this.#forget(now - minute);
     return this.#amounts ? this.#sum : this.#times.length - this.#first;
+  }
+
+  /** How much of that the source knows of. */
+  reported(now: number): number {
+    this.#forget(now - minute);
+    return this.#amountOf(this.#first, Math.max(this.#first, this.#reported));
   }
 
   add(now: number, amount = 1): void {

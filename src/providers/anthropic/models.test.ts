@@ -21,7 +21,7 @@ test.each<[string, object]>([
   ['claude-fable-5-1', { ...fifth, thinkingOff: 'low-effort', withoutForcedTools: true }],
   ['claude-mythos-preview', { ...fifth, thinkingOff: 'low-effort', withoutForcedTools: true }],
 ])('what is known of %s is right in the first request', (model, quirks) => {
-  expect(at(model)).toEqual(quirks);
+  expect(at(model)).toEqual({ demandsThoughts: true, ...quirks });
 });
 
 test('nothing is known of other names, and of models at other addresses', () => {

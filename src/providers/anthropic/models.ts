@@ -36,7 +36,7 @@ function samplingOf({ family, version }: Known): Quirks {
 function thinkingOf({ family, version }: Known): Quirks {
   const always = family === 'fable' || family === 'mythos' || (family === 'opus' && version >= 5.5);
   const off = always ? 'low-effort' : family === 'sonnet' && version >= 5.5 ? 'between_tools' : undefined;
-  return { ...(version >= 4.7 ? { adaptive: true } : {}), ...(off ? { thinkingOff: off } : {}) };
+  return { demandsThoughts: true, ...(version >= 4.7 ? { adaptive: true } : {}), ...(off ? { thinkingOff: off } : {}) };
 }
 
 /** Forced tools: the migration guide. System messages: https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages. Prefill: https://github.com/vercel/ai/issues/12296 */

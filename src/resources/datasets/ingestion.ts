@@ -209,8 +209,8 @@ async function kept({ blobs, fileBytes }: Pick<IngestionDeps, 'blobs' | 'fileByt
 const copied = ({ id: fileId, filename, bytes, blob }: CopiedFile): Queued => ({ filename, bytes, source: { form: 'copy', fileId, blob } });
 
 /**
- * Has the file a job of the same key that brings in the same content? It goes on in place of another. Where it has made its content that of the file already,
- * nothing more is to come.
+ * Is a job of the same key already ingesting the same content? Then it is kept, and no other is queued. Where its content is already that of the file, the file
+ * has no next content.
  */
 async function goesOn({ db }: Access, { fileId, userId, keyId, source }: Pick<IngestionPayload, 'fileId' | 'userId' | 'keyId' | 'source'>): Promise<boolean> {
   const isMade = sql`dataset_files.generation = (payload ->> 'generation')::bigint`;

@@ -25,8 +25,8 @@ const mostWaiting = 16;
 const mostSpare = 4;
 /** So long a request waits for others; a full lot does not. */
 const waitMilliseconds = 250;
-/** While the database is away, a lot is tried again: so often, and until it has been away for so long. */
-const [againMilliseconds, patienceMilliseconds] = [1000, 300_000];
+/** Pause between two tries while the database is away. */
+const againMilliseconds = 1000;
 
 /** Writes what is told many at once, one statement after the other: however many come, their number and the lines of the log about those that are lost stay small. */
 export function openQueue({ write, clock, log }: QueueDeps): Queue {
@@ -34,18 +34,19 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
   const waiting: Lot[] = [];
   const spare: Lot[] = [];
   let lost = 0;
-  /** Since when (monotonic milliseconds) the database has been away. */
-  let awaySince: number | undefined;
+  let isDatabaseAway = false;
   let cancel: (() => void) | undefined;
   let writing: Promise<void> | undefined;
+  /** The lot that is being written. */
+  let current: Lot | undefined;
 
   const writeLot = async (lot: Lot) => {
     try {
       await write(lot.batches());
-      awaySince = undefined;
+      isDatabaseAway = false;
     } catch (error) {
-      awaySince = isAway(error) ? (awaySince ?? clock.monotonic()) : undefined;
-      if (awaySince !== undefined && clock.monotonic() - awaySince < patienceMilliseconds) {
+      isDatabaseAway = isAway(error);
+      if (isDatabaseAway) {
         waiting.unshift(lot);
         return;
       }
@@ -59,23 +60,23 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
   const begin = () => {
     cancel?.();
     cancel = undefined;
-    writing ??= writeLot(waiting.shift()!).finally(() => {
-      writing = undefined;
+    writing ??= writeLot((current = waiting.shift()!)).finally(() => {
+      writing = current = undefined;
       next();
     });
     return writing;
   };
   const next = () => {
     if (writing) return;
-    if (waiting.length > 1 && awaySince === undefined) void begin();
-    else if (waiting.length > 0) cancel ??= clock.after(awaySince === undefined ? waitMilliseconds : againMilliseconds, () => void begin());
+    if (waiting.length > 1 && !isDatabaseAway) void begin();
+    else if (waiting.length > 0) cancel ??= clock.after(isDatabaseAway ? againMilliseconds : waitMilliseconds, () => void begin());
   };
   const written = async () => {
-    const last = waiting.at(-1);
+    const last = waiting.at(-1) ?? current;
     await writing;
-    while (last && waiting.includes(last)) {
+    while (last && (last === current || waiting.includes(last))) {
       await begin();
-      if (awaySince !== undefined) return;
+      if (isDatabaseAway) return;
     }
   };
   const empty = (): Lot => spare.pop() ?? new Lot();

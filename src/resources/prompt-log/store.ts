@@ -42,7 +42,7 @@ export interface LoggedPrompt extends KeptText {
 }
 
 export interface PromptStore {
-  /** Written in the background, many at once, and while the database is away some minutes later; what is too much, or cannot be written, is dropped. */
+  /** Written in the background, many at once, or when the database is back; what is too much, or cannot be written, is dropped. */
   record(told: ToldRequest): void;
   /** The calls of a user, newest first, with all that this process has recorded. @throws Fault `overloaded` */
   list(userId: number, wanted: PromptsWanted): Promise<readonly LoggedPrompt[]>;
@@ -116,7 +116,7 @@ const shown = ({ kept = { prompt: '', answer: '' }, promptLength, answerLength, 
   address,
 });
 
-/** What prepares a call has the address of its request, and not its texts. */
+/** The gateway's own calls show the address of their request, not its texts. */
 const ofStep = (step: number, text: FoundText | undefined) => (text && step >= steps.own.each ? { ...nothing, address: text.address } : text);
 
 const nothing = { kept: undefined, promptLength: 0, answerLength: 0, address: '' };

@@ -59,13 +59,13 @@ export function personaIn(given: unknown): number {
 /** How clients name the default persona. */
 const usualPersonas = new Set<unknown>([undefined, null, '', 'default']);
 
-/** Warns of what a question says to no effect. @throws Fault `invalid` where the client is strict */
-export function ignoringWithoutEffect(fields: QueryFields, context: Pick<Context, 'strict' | 'progress'>): void {
+/** Warns of fields of a question that have no effect. @throws Fault `invalid` where the client is strict */
+export function warnOfUnusedFields(fields: QueryFields, context: Pick<Context, 'strict' | 'progress'>): void {
   const { datasets, limit, live } = lookedUpIn(fields);
   const { persona, usage, tool_choice: choice, deep_agent_id: earlier, prior_deep_agent_ids: prior } = fields;
   const isDeep = fields.mode === 'deep_agent';
   const notes: Readonly<Record<string, string | false>> = {
-    persona: !isId(persona) && !usualPersonas.has(persona) && 'it is no id, so it means the default persona',
+    persona: !isId(persona) && !usualPersonas.has(persona) && 'not an id, so the default persona answers',
     dataset: limit === 0 && datasets.length > 0 && nothingLookedUp,
     live: limit === 0 && live > 0 && nothingLookedUp,
     usage: isDeep && usage === true && 'the figures of a deep agent are those of its run',
@@ -80,4 +80,4 @@ export function ignoringWithoutEffect(fields: QueryFields, context: Pick<Context
 }
 
 const nothingLookedUp = 'limit_references is 0, so nothing is looked up';
-const onlyDeep = 'it is read with the mode deep_agent only';
+const onlyDeep = 'used only with mode deep_agent';

@@ -9,7 +9,7 @@ import { inBothVerbs } from '#core/generate';
 import { Conversation, unknownThing } from '#http/noun-route';
 import type { DeepQuestion, EarlierRun } from '../deep-question.ts';
 import { framed } from '../material-frame.ts';
-import { ignoringWithoutEffect, lookedUpIn, modelIn, modelOf, personaIn, type Asked } from './choices.ts';
+import { warnOfUnusedFields, lookedUpIn, modelIn, modelOf, personaIn, type Asked } from './choices.ts';
 import { emptyCompletion } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
@@ -34,7 +34,7 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
   let id = 0;
 
   const begun = async (call: GenerateCall, context: Context): Promise<Events> => {
-    ignoringWithoutEffect(fields, context);
+    warnOfUnusedFields(fields, context);
     ignoringTools(mcp.unknown, context);
     if (!deps.web.search && where.limit > 0 && where.live > 0) ignoringWeb(context);
     modelOf(call.model, deps.models(context.caller), context);

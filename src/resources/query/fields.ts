@@ -151,7 +151,7 @@ export const completionMembers = {
     Type.Object({
       model_tokens: ModelTokens,
       ...ModelTokens.properties,
-      plan_tokens: Type.Integer({ description: 'What the request was charged: beside the answer also looking up its question, checks and the like.' }),
+      plan_tokens: Type.Integer({ description: 'Plan tokens charged for the whole request: the answer, the search for its question, and checks.' }),
     }),
   ),
   provenance: nullable(

@@ -9,7 +9,7 @@ import { Conversation } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
 import { systemTurn } from '../system-turn.ts';
 import { attachedOf } from './attached.ts';
-import { ignoringWithoutEffect, lookedUpIn, modelIn, modelOf, personaIn, type Asked } from './choices.ts';
+import { warnOfUnusedFields, lookedUpIn, modelIn, modelOf, personaIn, type Asked } from './choices.ts';
 import { completionOf, emptyCompletion } from './completion.ts';
 import { deepQuery } from './deep.ts';
 import type { QueryDeps } from './deps.ts';
@@ -38,7 +38,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
   let taken: TakenCalls | undefined;
 
   const prepared = async (call: GenerateCall, context: Context): Promise<GenerateCall> => {
-    ignoringWithoutEffect(fields, context);
+    warnOfUnusedFields(fields, context);
     const model = modelOf(call.model, deps.models(context.caller), context);
     const prompt = await deps.promptOf(context.caller, persona);
     if (wholeMessage || files.length > 0 || isLookedUp(where)) {

@@ -76,7 +76,7 @@ test('requests a minute are limited: 429 rate_limit_exceeded', async () => {
   expect(seconds).toBeLessThanOrEqual(60);
 });
 
-test('an answer says what is left where that is known: not that nothing limits where nobody has asked yet', async () => {
+test('an answer has the headers of its limits only if they were looked up', async () => {
   const { ask } = await withPlan('{ monthlyTokens: 100000, requestsPerMinute: 50 }');
   const limits = async (path: string, asked: object) => {
     const { status, headers } = await ask(path, asked);

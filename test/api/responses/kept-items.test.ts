@@ -67,7 +67,7 @@ test('a conversation is read, and not added to, where store is false: a warning 
   const { id } = await ask(conversations, { items: [{ role: 'user', content: 'one' }] });
   const asked = { model: 'chat', input: 'two', conversation: id, store: false };
   const answer = await server.ask(responses, asked);
-  expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([200, 'conversation: nothing is added to it, because store is false']);
+  expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([200, 'conversation: the response is not stored, so nothing is added to it']);
   expect(JSON.stringify(upstream.requests[0]!.json)).toMatch(/one.*two/);
   expect(await textsOf(id)).toEqual(['user: one']);
   const strict = await server.ask(responses, asked, { headers: { 'x-dragoman-strict': 'true' } });

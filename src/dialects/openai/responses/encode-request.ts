@@ -8,7 +8,7 @@ import { isEmpty, membersWhere, own, withoutNotes, type Json, type JsonObject } 
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
-import { withoutOpenThoughts } from '../../shared/open-thoughts.ts';
+import { withoutTrailingThoughts } from '../../shared/trailing-thoughts.ts';
 import { isUserField } from '../../shared/end-user.ts';
 import { encodedUser } from '../encode-user.ts';
 import { ownFilesOf } from '../own-files.ts';
@@ -181,7 +181,7 @@ function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
 
 /** The turns of another wire, as this one takes them. */
 const fitTurns = (turns: readonly Turn[], ignored: Set<string>): readonly Turn[] =>
-  withAllResults(withoutOpenThoughts(turns, isReasoning), ignored).map(withoutEmpty);
+  withAllResults(withoutTrailingThoughts(turns, isReasoning), ignored).map(withoutEmpty);
 
 /** A turn of the model without the empty text that clients send beside tool calls, which would be a message of its own, and with arguments that are JSON. */
 function withoutEmpty(turn: Turn): Turn {

@@ -4,7 +4,7 @@ import { itemPlace } from '#dialects/openai/responses/encode-items';
 import { withItemIds } from '#dialects/openai/responses/server-steps';
 import { isReasoning } from '#dialects/openai/responses/thoughts';
 import type { ResponsesRequest, WireItem } from '#dialects/openai/responses/wire';
-import { withoutOpenThoughts } from '#dialects/shared/open-thoughts';
+import { withoutTrailingThoughts } from '#dialects/shared/trailing-thoughts';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Part, Turn } from '#core/conversation';
@@ -70,7 +70,7 @@ const withParts = (turns: readonly Turn[], isLeft: (part: Part) => boolean): rea
   });
 
 /**
- * A chain without what providers refuse where an answer ended too early: its calls that have no result, and the thoughts behind which nothing came.
+ * The chain without what providers refuse after an answer that was cut short: tool calls without a result, and trailing thoughts.
  * @param chain the turns of the entries
  * @param said what the client says behind it
  */
@@ -79,7 +79,7 @@ export function withoutBrokenEnds(chain: readonly Turn[], entries: readonly Entr
   const broken = new Set(entries.flatMap(({ status, body: { answer = [] } }) => (status === 'completed' ? [] : idsIn(answer, 'tool-call'))));
   if (broken.size > 0) for (const { parts } of [...chain, ...said]) for (const id of idsIn(parts, 'tool-result')) broken.delete(id);
   const left = broken.size === 0 ? chain : withParts(chain, (part) => part.type !== 'tool-call' || !broken.has(part.id));
-  return withoutOpenThoughts(left, isReasoning, said[0]?.role);
+  return withoutTrailingThoughts(left, isReasoning, said[0]?.role);
 }
 
 function turnsIn({ body: { said, answer, response } }: Entry): readonly Turn[] {

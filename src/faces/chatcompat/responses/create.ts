@@ -54,7 +54,8 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const call = callOf(request, [...continuation.before, ...continuation.said]);
   if (continuation.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
-  if (!stored && continuation.conversationId !== undefined) ignoring(['conversation: nothing is added to it, because store is false'], context);
+  if (!stored && !request.background && continuation.conversationId !== undefined)
+    ignoring(['conversation: the response is not stored, so nothing is added to it'], context);
   const id = answerId('resp_', exchange);
   const created = Math.floor(deps.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);
