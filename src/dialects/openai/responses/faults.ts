@@ -6,8 +6,13 @@ export { decodeFault, faultOfError } from '../faults.ts';
 /** The fault for a provider's answer that is not a response object. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a response.', { elsewhere: true });
 
-/** `error.code` of a response object, which is one of OpenAI's closed list. */
+/**
+ * `error.code` of a response object: one of OpenAI's closed list, or one by which clients end, compact or wait although the list lacks it.
+ * https://github.com/openai/codex/blob/main/codex-rs/codex-api/src/sse/responses.rs
+ */
 export function responseErrorCode({ type, code }: OpenAIError['error']): string {
-  if (type === 'invalid_request_error' || code === 'invalid_prompt') return 'invalid_prompt';
-  return type === 'insufficient_quota' || code === 'rate_limit_exceeded' ? 'rate_limit_exceeded' : 'server_error';
+  if (code !== null && heeded.has(code)) return code;
+  return type === 'invalid_request_error' ? 'invalid_prompt' : 'server_error';
 }
+
+const heeded: ReadonlySet<string> = new Set(['rate_limit_exceeded', 'insufficient_quota', 'context_length_exceeded', 'invalid_prompt']);
