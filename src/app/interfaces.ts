@@ -65,19 +65,17 @@ export interface InterfacesDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly parent: Parent | undefined;
-  /** The address under which it listens. */
-  readonly url: () => string;
   readonly isStopping: () => boolean;
 }
 
 /** All client-facing APIs. The last one answers for every unknown address. */
 export function interfaces(deps: InterfacesDeps): readonly Face[] {
-  const { calls, keeping, rights, administration, people, prompts, knowledge, acting, journal, metrics, budget, store, clock, parent, url, isStopping } = deps;
+  const { calls, keeping, rights, administration, people, prompts, knowledge, acting, journal, metrics, budget, store, clock, parent, isStopping } = deps;
   const { pipeline, models, regions, resetRegions } = calls;
   const settings = () => calls.runtime().settings;
   const answering = { clock, models, limits: () => settings().limits };
   const vectors = { embed: pipeline.embed, embeddingBalance: () => settings().charge.embeddings };
-  const document = perRuntime(calls.runtime, (): OpenApiDocument => openApi(faces, { version, server: settings().publicUrl || url(), examples }));
+  const document = perRuntime(calls.runtime, (): OpenApiDocument => openApi(faces, { version, server: settings().publicUrl || '/', examples }));
   const faces: readonly Face[] = [
     chatcompat({
       ...keeping,

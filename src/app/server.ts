@@ -106,7 +106,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   // A key that the operator chose is good from the first request on; a new one is made when the port is ours and it can be printed.
   let made = first.adminApiKey === undefined ? undefined : await makeFirstUser();
   const http: HttpServerDeps = {
-    faces: interfaces({ ...shared, journal: accounting.journal, url: () => listening.url, isStopping: () => isStopping }),
+    faces: interfaces({ ...shared, journal: accounting.journal, isStopping: () => isStopping }),
     ...identifying(identities, localToken),
     limits: () => settings().limits,
     keyInQuery: () => settings().auth.keyInQuery,

@@ -1,8 +1,9 @@
 import { trimEnd } from '#kit/text/trim-end';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keyInEnvironment, readDataFolder, readSettings, type SettingsArgs } from '#config/index';
+import { keyInEnvironment, readDataFolder, readSettings, type Settings, type SettingsArgs } from '#config/index';
 import type { NounRoute } from '#http/noun-route';
+import { reachableHere } from '#http/own-address';
 import { actingHeader, localTokenFile } from '#app/local-token';
 import { CliError } from './cli-error.ts';
 import { closedText, isClosed } from '#store/private-folder';
@@ -42,11 +43,15 @@ export async function openAdminClient(options: AdminClientOptions, creates: bool
   const { providerModules } = await import('#providers/modules'); // this and the database are nothing that a client of a server needs
   const { settings } = readSettings({ kinds: providerModules, args, asksProviders: false });
   if (isClosed(settings.data)) throw new CliError(closedText(settings.data), 403);
-  if (!creates && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
+  if (!creates && !hasData(settings))
     throw new CliError(`${settings.data} holds no Dragoman data yet. Start the server once, or choose another folder with --data or a server with --url.`, 404);
   const { localAdmin } = await import('./local-admin.ts');
   return localAdmin(settings);
 }
+
+/** Whether there is a database: a server of PostgreSQL, or an embedded one whose making was finished. */
+export const hasData = ({ databaseUrl, data }: Pick<Settings, 'databaseUrl' | 'data'>): boolean =>
+  databaseUrl !== undefined || existsSync(join(data, 'database', 'PG_VERSION'));
 
 /** A client of the server at `--url`, else of the server that runs on the data folder; `undefined` where none runs. @throws CliError, BadSettings */
 export async function remoteAdmin(options: AdminClientOptions): Promise<(AdminClient & { readonly url: string }) | undefined> {
@@ -95,7 +100,7 @@ function serverOn(folder: string): { url: string; token: string } | undefined {
   try {
     const { pid, url } = JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8')) as { pid: number; url: string };
     process.kill(pid, 0);
-    return { url: url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:'), token: readFileSync(localTokenFile(folder), 'utf8').trim() };
+    return { url: reachableHere(url), token: readFileSync(localTokenFile(folder), 'utf8').trim() };
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { Fault } from '#core/fault';
 import type { AdminClient, AdminClientOptions } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 
@@ -13,13 +14,18 @@ interface AdminCommand<Options> {
   readonly needs?: Readonly<Record<string, string>>;
   /** Optional ones. */
   readonly takes?: Readonly<Record<string, string>>;
+  /** The options whose field in a request has another name, by that name. */
+  readonly fields?: Readonly<Record<string, `--${string}`>>;
   /** Whether it creates the data folder where there is none. */
   readonly creates?: true;
   readonly run: (admin: AdminClient, options: Options) => Promise<void>;
 }
 
 /** Adds a command that works through an `AdminClient`, with the options that all of them share. */
-export function adminCommand<Options extends AdminOptions>(parent: Command, { name, description, needs, takes, creates, run }: AdminCommand<Options>): void {
+export function adminCommand<Options extends AdminOptions>(
+  parent: Command,
+  { name, description, needs, takes, fields = {}, creates, run }: AdminCommand<Options>,
+): void {
   const command = parent.command(name).description(description);
   for (const [flags, meaning] of Object.entries(needs ?? {})) command.requiredOption(flags, meaning);
   for (const [flags, meaning] of Object.entries(takes ?? {})) command.option(flags, meaning);
@@ -28,10 +34,21 @@ export function adminCommand<Options extends AdminOptions>(parent: Command, { na
     const admin = await openAdminClient(options, creates ?? false);
     try {
       await run(admin, options);
+    } catch (error) {
+      const flags = command.options.flatMap((one) => (one.long === undefined ? [] : [[one.attributeName(), one.long] as const]));
+      throw asTyped(error, new Map([...flags, ...Object.entries(fields)]));
     } finally {
       await admin.close();
     }
   });
+}
+
+/** The error, with the option that was typed where it begins with the field of a request: `--scopes must be …`. */
+function asTyped(error: unknown, flags: ReadonlyMap<string, string>): unknown {
+  if (!(error instanceof CliError || error instanceof Fault)) return error;
+  const [start = '', field = ''] = /^([a-z]\w*)(?:\[\d+\])?(?= )/i.exec(error.message) ?? [];
+  const flag = flags.get(field);
+  return flag === undefined ? error : new CliError(flag + error.message.slice(start.length), error.status);
 }
 
 /** Adds the options that choose a server or a data folder, and `--json`. @param key what `--key` is */

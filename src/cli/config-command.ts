@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { BadSettings, readSettings, runningOllama, unreadSaid } from '#config/index';
+import { BadSettings, readSettings, runningOllama, settingsFile, unreadSaid } from '#config/index';
 
 export function configCommand(program: Command): void {
   const config = program.command('config').description('Check the settings.');
@@ -10,15 +10,17 @@ export function configCommand(program: Command): void {
     .option('--json', 'Print JSON.')
     .action(async ({ json, ...args }: { json?: true; config?: string }) => {
       const { providerModules } = await import('#providers/modules'); // loaded here, since it brings all dialects
+      let file: string | undefined;
       try {
-        const { file, notInEffect, unread, unfilled } = readSettings({ kinds: providerModules, args, ollama: await runningOllama() });
+        file = settingsFile({ args });
+        const { notInEffect, unread, unfilled } = readSettings({ kinds: providerModules, args, ollama: await runningOllama() });
         const later = notInEffect.length === 0 ? '' : ` Not yet in effect: ${notInEffect.join(', ')}.`;
         const text = [`${file ?? 'The environment'}: no mistakes.${later}`, ...unread.map(unreadSaid), ...unfilled].join('\n');
         console.log(json ? JSON.stringify({ ok: true, file: file ?? null, problems: [], notInEffect, unread, unfilled }) : text);
       } catch (error) {
         if (!(error instanceof BadSettings)) throw error;
         if (!json) throw error;
-        console.log(JSON.stringify({ ok: false, file: null, problems: error.problems, notInEffect: [], unread: [], unfilled: [] }));
+        console.log(JSON.stringify({ ok: false, file: file ?? null, problems: error.problems, notInEffect: [], unread: [], unfilled: [] }));
         process.exitCode = 2;
       }
     });

@@ -20,6 +20,17 @@ test('the start prints the base addresses that SDKs expect', () => {
   expect(text).toContain('curl http://localhost:8080/v1/chat/completions');
 });
 
+test.each([
+  ['http://0.0.0.0:8080', 'http://127.0.0.1:8080'],
+  ['http://[::]:8080', 'http://[::1]:8080'],
+])('a server on all interfaces (%s) prints an address to connect to, and that others reach it without TLS', (url, here) => {
+  const text = greeting({ version: '1', url, data: '/d', first: { email: 'a@b', key: 'dgm_1', isGiven: false }, models: ['m'], hasProvider: true });
+  expect(text).not.toContain(url);
+  expect(text).toContain(`curl ${here}/v1/chat/completions`);
+  expect(text).toContain('every address of this machine, over plain HTTP');
+  expect(greeting({ version: '1', url: here, data: '/d', first: undefined, models: ['m'], hasProvider: true })).not.toContain('plain HTTP');
+});
+
 test('the start counts the models that are not named, and a model for every other name is none of them', () => {
   const eight = Array.from({ length: 8 }, (_, at) => `m${at}`);
   expect(modelsOf([...eight, 'any other name'])).toBe('m0, m1, m2, m3, m4, m5, m6, m7 and any other name');

@@ -1,5 +1,6 @@
 import { program } from '#config/program';
 import { anyOtherName } from '#core/known-models';
+import { reachableHere } from '#http/own-address';
 import type { FirstUser } from '#app/first-user';
 
 export interface GreetingDeps {
@@ -16,7 +17,8 @@ export interface GreetingDeps {
 const shownModels = 8;
 
 /** The text printed when the server has started. It has an API key on the first start only. */
-export function greeting({ version, url, data, first, models, hasProvider }: GreetingDeps): string {
+export function greeting({ version, url: listening, data, first, models, hasProvider }: GreetingDeps): string {
+  const url = reachableHere(listening);
   const own = models.filter((name) => name !== anyOtherName);
   const rest = [...(own.length > shownModels ? [`${own.length - shownModels} more`] : []), ...(own.length < models.length ? [anyOtherName] : [])];
   const named = [own.slice(0, shownModels).join(', '), ...rest].join(' and ');
@@ -26,12 +28,16 @@ export function greeting({ version, url, data, first, models, hasProvider }: Gre
   OpenAI           ${url}/v1
   Anthropic        ${url}
   Gemini           ${url}
-
+${url === listening ? '' : everywhere}
   API reference    ${url}/docs
   Data folder      ${data}
   Models           ${named}${hasProvider ? '' : noProvider}
 ${first ? firstStart(url, first, models) : lostKey}`;
 }
+
+const everywhere = `
+  All interfaces   It listens on every address of this machine, over plain HTTP: put a proxy with TLS in front.
+`;
 
 const noProvider = `
                    No provider is configured yet: set OPENAI_API_KEY, or run ${program} init.`;

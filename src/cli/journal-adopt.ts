@@ -13,6 +13,7 @@ import { makeMonthsAhead } from '#resources/usage/months';
 import { databaseNow } from '#store/database-clock';
 import { isReadOnly, lockFolder } from '#store/folder-lock';
 import { openLog, problemsTo } from '#telemetry/log';
+import { hasData } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 
 export interface AdoptOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseUrl'> {
@@ -26,6 +27,8 @@ export async function adopt(folder: string, { json, ...args }: AdoptOptions): Pr
   const { settings } = readSettings({ kinds: providerModules, args, asksProviders: false });
   if (resolve(settings.data) === foreign)
     throw new CliError("This is this machine's own data folder. Its server books the journal by itself when it starts.", 400);
+  if (!hasData(settings))
+    throw new CliError(`${settings.data} holds no Dragoman data yet: choose the folder of this machine with --data, or its database with --database-url.`, 404);
   const log = openLog('warn');
   const { store } = await openDatabase(settings, systemClock, log);
   try {

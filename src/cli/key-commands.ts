@@ -28,6 +28,7 @@ export function keyCommands(program: Command): void {
       '--models <names>': 'The models that the key may use, separated by commas. Default: all.',
       '--expires <time>': 'When the key expires, in ISO 8601: 2027-01-31T12:00:00Z. Default: never.',
     },
+    fields: { expiresAt: '--expires' },
     async run(admin, { json, email, name, scopes, models, expires }) {
       const { id } = await userOf(admin, email);
       const body = {
@@ -65,6 +66,7 @@ export function keyCommands(program: Command): void {
     description: 'Replace the secret of an API key: its ID, limits and usage stay. The new key is shown only once.',
     needs: { '--email <address>': "The user's e-mail address.", '--id <number>': `ID of the key, from ${command} key list.` },
     takes: { '--grace <seconds>': 'How long the old key stays valid: 0 for not at all, at most 2592000 (30 days). Default: 86400, a day.' },
+    fields: { graceSeconds: '--grace' },
     async run(admin, { json, email, id, grace }) {
       const user = await userOf(admin, email);
       const body = grace === undefined ? {} : { graceSeconds: secondsIn(grace) };

@@ -279,26 +279,57 @@ describe('a file is refused', () => {
   test('and everything that cannot be meant is told at once', () => {
     expect(tell('workers: 2\nnewUsers: { plan: gold }\nmodels: { m: { targets: [{ provider: q }] } }')).toHaveLength(3);
   });
+
+  const gone = 'providers: { a: { dialect: openai, baseUrl: "http://x" } }';
+  const misspelt = 'providers: { a: { dialect: openai-chat, baseUrl: "http://x", apiKey: k } }';
+  test.each<[yaml: string, ...places: string[]]>([
+    [
+      `${misspelt}\nmodels: { m: { targets: [{ provider: b }] }, n: { targets: [] } }\ndefaults: { chat: gpt }\nguard: { checks: [{ name: c, kind: pii, action: mask }] }\ncache: { gpt: { ttlSeconds: 1 } }`,
+      'providers.a.apiKey',
+      'models.m.targets[0].provider',
+      'models.n.targets',
+      'defaults.chat',
+      'cache.gpt',
+      'guard.checks[0]',
+    ],
+    [
+      `${gone}\nmodels: { m: { targets: [{ provider: a }, { provider: b }] }, n: { targets: [{ provider: a }], residency: us } }`,
+      'providers.a.dialect',
+      'models.m.targets[1].provider',
+    ],
+    [`${gone}\ndefaults: { embedding: text-embedding-3-small, chat: gpt }`, 'providers.a.dialect', 'defaults.chat'],
+    [
+      'models: { m: { kind: x, targets: [{ provider: built-in }], aliases: [e] } }\ndefaults: { embedding: e, speech: o }\nguard: { checks: [{ name: c, kind: regex, pattern: a, action: deny, models: [e, o] }] }\ncache: { e: { ttlSeconds: 1 } }',
+      'models.m.kind',
+      'defaults.speech',
+      'guard.checks[0].models[1]',
+    ],
+    ['models: { n: 7 }\ncache: { n: { ttlSeconds: 1 } }', 'models.n'],
+    ['models: { m: { aliases: [7], targets: [{ provider: built-in }] } }\ndefaults: { chat: alias }', 'models.m.aliases[0]'],
+    ['models: 7\nnewUsers: { plan: gold }\ndefaults: { chat: m }', 'models', 'newUsers.plan'],
+    ['plans: { gold: 7, a: { residency: us } }\nnewUsers: { plan: gold }', 'plans.gold', 'plans.a.residency'],
+    ['databaseUrl: 7\nworkers: 2', 'databaseUrl'],
+    ['routing: { cooldownSeconds: x, cooldownMaxSeconds: 0.1 }', 'routing.cooldownSeconds'],
+  ])('a mistake hides only what may follow from it: %j', (yaml, ...places) => {
+    expect(tell(yaml).map((line) => line.split(' ')[1])).toEqual(places);
+  });
 });
 
 describe('a variable or an option is refused by its name', () => {
   test.each([
-    [{ PORT: 'abc' }, 'PORT: port must be an integer. Found "abc".'],
-    [{ PORT: '65536' }, 'PORT: port must be between 0 and 65535. Found 65536.'],
-    [{ HOST: 'http://x' }, 'HOST: host must be an address or a host name, such as 127.0.0.1. Found "http://x".'],
-    [{ DRAGOMAN_WORKERS: '2' }, 'DRAGOMAN_WORKERS: workers must be 1 unless DATABASE_URL names a PostgreSQL server. Found 2.'],
-    [{ DRAGOMAN_WORKERS: '0' }, 'DRAGOMAN_WORKERS: workers must be between 1 and 1024. Found 0.'],
-    [{ DRAGOMAN_MASTER_KEY: 'c2VjcmV0' }, 'DRAGOMAN_MASTER_KEY: masterKey must be 32 bytes in base64 (44 characters). What was found is not shown.'],
-    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address. Found "nobody".'],
-    [{ DRAGOMAN_ADMIN_API_KEY: 'c2VjcmV0' }, 'DRAGOMAN_ADMIN_API_KEY: adminApiKey must be 64 characters of [A-Za-z0-9_-]. What was found is not shown.'],
-    [{ DATABASE_URL: 'c2VjcmV0' }, 'DATABASE_URL: databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
-    [{ HTTPS_PROXY: 'c2VjcmV0' }, 'HTTPS_PROXY: outbound.proxy must be an address such as http://proxy:3128. What was found is not shown.'],
-    [
-      { OPENAI_API_KEY: 'c2VjcmV0\n' },
-      'OPENAI_API_KEY: providers.openai.apiKeys[0] must be visible ASCII characters without a space or a line end. What was found is not shown.',
-    ],
-    [{ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'x' }, 'OPENAI_BASE_URL: providers.openai.baseUrl must start with http:// or https://. Found "x".'],
-    [{ OLLAMA_HOST: 'a b' }, 'OLLAMA_HOST: providers.ollama.baseUrl must start with http:// or https://. Found "a b/v1".'],
+    [{ PORT: 'abc' }, 'PORT must be an integer. Found "abc".'],
+    [{ PORT: '65536' }, 'PORT must be between 0 and 65535. Found 65536.'],
+    [{ HOST: 'http://x' }, 'HOST must be an address or a host name, such as 127.0.0.1. Found "http://x".'],
+    [{ DRAGOMAN_WORKERS: '2' }, 'DRAGOMAN_WORKERS must be 1 unless DATABASE_URL names a PostgreSQL server. Found 2.'],
+    [{ DRAGOMAN_WORKERS: '0' }, 'DRAGOMAN_WORKERS must be between 1 and 1024. Found 0.'],
+    [{ DRAGOMAN_MASTER_KEY: 'c2VjcmV0' }, 'DRAGOMAN_MASTER_KEY must be 32 bytes in base64 (44 characters). What was found is not shown.'],
+    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL must be an e-mail address. Found "nobody".'],
+    [{ DRAGOMAN_ADMIN_API_KEY: 'c2VjcmV0' }, 'DRAGOMAN_ADMIN_API_KEY must be 64 characters of [A-Za-z0-9_-]. What was found is not shown.'],
+    [{ DATABASE_URL: 'c2VjcmV0' }, 'DATABASE_URL must be an address such as postgres://user@host/database. What was found is not shown.'],
+    [{ HTTPS_PROXY: 'c2VjcmV0' }, 'HTTPS_PROXY must be an address such as http://proxy:3128. What was found is not shown.'],
+    [{ OPENAI_API_KEY: 'c2VjcmV0\n' }, 'OPENAI_API_KEY must be visible ASCII characters without a space or a line end. What was found is not shown.'],
+    [{ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'x' }, 'OPENAI_BASE_URL must start with http:// or https://. Found "x".'],
+    [{ OLLAMA_HOST: 'a b' }, 'OLLAMA_HOST must start with http:// or https://. Found "a b/v1".'],
   ])('%j', (env, expected) => {
     const told = complaint(() => readFrom(undefined, { env }));
     expect(told).toBe(expected);
@@ -309,7 +340,7 @@ describe('a variable or an option is refused by its name', () => {
     'the address of the server itself is that of no provider: %s',
     (address) => {
       const env = { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: address };
-      expect(complaint(() => readFrom(undefined, { env }))).toContain('OPENAI_BASE_URL: providers.openai.baseUrl is the address of this server itself');
+      expect(complaint(() => readFrom(undefined, { env }))).toContain('OPENAI_BASE_URL is the address of this server itself');
       expect(complaint(() => readFrom('host: 0.0.0.0', { env }))).toContain('is the address of this server itself');
       expect(complaint(() => readFrom(undefined, { env: { ...env, PORT: '8081' } }))).toBeUndefined();
       expect(complaint(() => readFrom('host: 10.1.2.3', { env }))).toBeUndefined(); // another program may listen there
@@ -324,10 +355,10 @@ describe('a variable or an option is refused by its name', () => {
   });
 
   test.each([
-    [{ port: 'x' }, '--port: port must be an integer. Found "x".'],
-    [{ logLevel: 'loud' }, '--log-level: logLevel must be "trace", "debug", "info", "warn", "error" or "fatal". Found "loud".'],
-    [{ databaseUrl: 'secret' }, '--database-url: databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
-    [{ host: '' }, '--host: host must not be empty. Found "".'],
+    [{ port: 'x' }, '--port must be an integer. Found "x".'],
+    [{ logLevel: 'loud' }, '--log-level must be "trace", "debug", "info", "warn", "error" or "fatal". Found "loud".'],
+    [{ databaseUrl: 'secret' }, '--database-url must be an address such as postgres://user@host/database. What was found is not shown.'],
+    [{ host: '' }, '--host must not be empty. Found "".'],
   ])('%j', (args, expected) => {
     expect(complaint(() => readFrom(undefined, { args }))).toBe(expected);
   });

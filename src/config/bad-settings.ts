@@ -3,7 +3,7 @@ import type { Path } from './path.ts';
 /** One invalid setting and its place: `dragoman.yaml:3:5`, `PORT`, `--port`. */
 export interface BadSetting {
   readonly place: string;
-  /** The setting as a dotted path, what was expected and what was found; never a secret. */
+  /** The setting as a dotted path (of a variable or an option: its name), what was expected and what was found; never a secret. */
   readonly message: string;
 }
 
@@ -12,7 +12,7 @@ export class BadSettings extends Error {
   readonly problems: readonly BadSetting[];
 
   constructor(problems: readonly BadSetting[]) {
-    super(problems.map(({ place, message }) => `${place}: ${message}`).join('\n'));
+    super(problems.map(({ place, message }) => (message.startsWith(`${place} `) ? message : `${place}: ${message}`)).join('\n'));
     this.name = 'BadSettings';
     this.problems = problems;
   }
@@ -23,12 +23,16 @@ export interface LocatedProblem extends BadSetting {
   readonly path: Path;
 }
 
-/** Whether one of these problems could be why another one is reported: it is about the same provider or model, or about something that they name. */
-export function mayFollowFrom(path: Path, problems: readonly LocatedProblem[]): boolean {
-  const [root] = path;
-  return problems.some(
-    ({ path: [other] }) => other === undefined || other === root || ((root === 'models' || root === 'defaults' || root === 'guard') && named.has(other)),
+/** Settings that another one depends on: a path in which `undefined` is any step. */
+export type Dependency = readonly (string | number | undefined)[];
+
+/** Whether one of these problems could be why another one is reported: it is about the same entry, or about something that this one depends on. */
+export function mayFollowFrom(path: Path, dependencies: readonly Dependency[], problems: readonly LocatedProblem[]): boolean {
+  const places = [path.slice(0, entryDepth[String(path[0])] ?? 1), ...dependencies];
+  return problems.some((problem) =>
+    places.some((place) => place.every((step, at) => at >= problem.path.length || step === undefined || step === problem.path[at])),
   );
 }
 
-const named = new Set<string | number>(['providers', 'models']);
+/** How many steps lead to one entry, such as a model, where a setting has independent ones. */
+const entryDepth: Readonly<Record<string, number>> = { providers: 2, models: 2, plans: 2, cache: 2, guard: 3, mcp: 3 };

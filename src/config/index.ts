@@ -55,13 +55,15 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   const problems = [...unread, ...[options, environment, written].flatMap((one) => one?.problems ?? [])];
 
   const found = foundProviders(variables, ollama, written?.value['models'] !== undefined, kinds);
-  const settings = settled({ options: options.value, environment: environment.value, file: written?.value ?? {}, found: found.value }, { cwd, file, kinds });
+  const given = { options: options.value, environment: environment.value, file: written?.value ?? {}, found: found.value };
+  const settings = settled(given, { cwd, file, kinds });
   const bestFirst = [layers.options, layers.environment, ...(layers.file ? [layers.file] : []), found];
-  const senseless = Array.from(troubles(settings, kinds)).filter(({ path: where }) => !mayFollowFrom(where, problems));
+  const senseless = Array.from(troubles(settings, kinds)).filter(({ path: where, dependsOn = [] }) => !mayFollowFrom(where, dependsOn, problems));
   const matters = ({ path: [root] }: { readonly path: Path }) => asksProviders || root !== 'providers';
   refuse([...problems.filter(matters), ...senseless.filter(matters).map((trouble) => told(trouble, bestFirst, settings, form))]);
   return {
     settings,
+    given: Object.values(given),
     ...(file === undefined ? {} : { file }),
     path,
     sources: sourcesOf(settings, bestFirst),
@@ -71,10 +73,16 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   };
 }
 
+/** The absolute path of the settings file, if there is one. @throws BadSettings where a file is named that does not exist */
+export function settingsFile({ args = {}, env = process.env, cwd = process.cwd() }: Omit<Origin, 'kinds'>): string | undefined {
+  const path = settingsPath(args, variablesOf(env), cwd);
+  return isThere(path) ? path : undefined;
+}
+
 function told({ path, text, name, silent }: Trouble, layers: readonly Layer[], settings: Settings, form: Rule): BadSetting {
   const [layer] = layers.toSorted((a, b) => depthOf(b.value, path) - depthOf(a.value, path)) as [Layer];
   const what = name || silent ? '' : shown(path, ruleAt(form, path), layer.written(path) ?? valueAt(settings, path));
-  return { place: layer.place(path, name ? 'name' : 'value'), message: `${fieldOf(path)} ${text}${what}` };
+  return { place: layer.place(path, name ? 'name' : 'value'), message: `${layer.given?.(path) ?? fieldOf(path)} ${text}${what}` };
 }
 
 function refuse(problems: readonly BadSetting[]): void {

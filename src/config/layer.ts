@@ -5,6 +5,8 @@ export interface Layer {
   readonly value: Readonly<Record<string, unknown>>;
   /** The place of a setting: `dragoman.yaml:3:5`, `PORT`. If the layer does not have the whole path, the place of its longest part. */
   place(path: Path, part: 'name' | 'value'): string;
+  /** The variable or option that gives this setting. */
+  given?(path: Path): string | undefined;
   /** The value as written, before `${NAME}` was replaced. */
   written(path: Path): unknown;
 }
@@ -21,9 +23,11 @@ export function singles(all: readonly Single[]): Layer {
   const value: Record<string, unknown> = {};
   for (const one of all) put(value, one.path, one.value);
   const longestFirst = all.toSorted((a, b) => b.path.length - a.path.length);
+  const given = (path: Path) => longestFirst.find((one) => starts(path, one.path))?.name;
   return {
     value,
-    place: (path) => (longestFirst.find((one) => starts(path, one.path)) ?? longestFirst.find((one) => starts(one.path, path)))?.name ?? 'settings',
+    given,
+    place: (path) => given(path) ?? longestFirst.find((one) => starts(one.path, path))?.name ?? 'settings',
     written: (path) => valueAt(value, path),
   };
 }

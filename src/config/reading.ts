@@ -5,6 +5,8 @@ import type { UnreadVariable } from './unread.ts';
 /** Settings and their sources. */
 export interface Reading {
   readonly settings: Settings;
+  /** What each source gives, before defaults are filled in. */
+  readonly given: readonly Readonly<Record<string, unknown>>[];
   /** The absolute path of the file that was read, if there was one. */
   readonly file?: string;
   /** The path of the settings file, whether or not it exists. */

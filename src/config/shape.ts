@@ -138,7 +138,9 @@ function located(rule: Rule, layer: Layer, value: unknown, { field, message, mis
         message: unknown(path, { known: membersOf(ruleAt(rule, path.slice(0, -1))), given: valueAt(layer.value, path.slice(0, -1)) }, message),
       },
     };
-  const expected = field === '' ? message.replace('The value', 'The file').replace('an object', 'members as `name: value`') : message;
+  const given = layer.given?.(path);
+  const named = given === undefined ? message : given + message.slice(field.length);
+  const expected = field === '' ? message.replace('The value', 'The file').replace('an object', 'members as `name: value`') : named;
   const place = layer.place(path, 'value');
   return { path, part: 'present', problem: { place, message: expected + shown(path, ruleAt(rule, path), layer.written(path) ?? valueAt(value, path)) } };
 }

@@ -139,6 +139,15 @@ describe('a change of the file', () => {
     ]);
   });
 
+  test('names what was written, and not the defaults that follow from it', () => {
+    const { write, settle, changes } = watching('defaults: { speech: built-in-speech }', { env: { OPENAI_API_KEY: 'k' } });
+    write(`${model('a')}\nplans: { free: {} }\ndefaults: { speech: built-in-speech }`);
+    settle();
+    write(`${model('a')}\nplans: { free: {} }\ndefaults: { chat: built-in }`);
+    settle();
+    expect(changes.map(({ changed }) => changed)).toEqual([['models', 'plans'], ['defaults']]);
+  });
+
   test('that the command line overrules is no change', () => {
     const { write, settle, changes, read } = watching('port: 1', { port: '9' });
     write('port: 22');

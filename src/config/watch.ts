@@ -11,7 +11,7 @@ const settleMilliseconds = 100;
 
 export interface Change {
   readonly reading: Reading;
-  /** Top-level settings that have changed. */
+  /** Top-level settings that have changed, without those whose defaults follow from others: the first model is the default model. */
   readonly changed: readonly (keyof Settings)[];
   /** Settings that differ from those at startup and take effect only after a restart. */
   readonly restart: readonly (keyof Settings)[];
@@ -80,7 +80,8 @@ export function watchSettings({ start, read, changed, failed, clock = systemCloc
       const names = differing(reading.settings, next.settings);
       requireFile(reading, next, names.length > 0);
       const restart = differing(start.settings, next.settings).filter(needsRestart);
-      const taken = names.length > 0 || isAsked ? changed({ reading: next, changed: names, restart }) : undefined;
+      const taken =
+        names.length > 0 || isAsked ? changed({ reading: next, changed: names.filter((name) => isGivenAnew(name, reading, next)), restart }) : undefined;
       if (taken) void takeOver(next, taken);
       else reading = next;
     } catch (error) {
@@ -151,6 +152,9 @@ function differing(from: Settings, to: Settings): (keyof Settings)[] {
   const names = new Set([...Object.keys(from), ...Object.keys(to)] as (keyof Settings)[]);
   return [...names].filter((name) => !isDeepStrictEqual(from[name], to[name]));
 }
+
+const isGivenAnew = (name: keyof Settings, before: Reading, next: Reading) =>
+  next.given.some((source, at) => !isDeepStrictEqual(source[name], before.given[at]?.[name]));
 
 /** Identifies the state of the file; follows links. */
 function stampOf(path: string): string {

@@ -28,6 +28,11 @@ function isOwnName(name: string, { publicUrl, host }: OwnAddress): boolean {
   return isIP(plain) !== 0 || name === 'localhost' || name === URL.parse(publicUrl)?.hostname || plain === host.toLowerCase();
 }
 
+/** An address at which this machine reaches a server by the one on which it listens: that of all interfaces is none to connect to. */
+export function reachableHere(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}
+
 /** The address at which a server listens, where only this machine reaches it; else an empty text. */
 export function addressHere(url: string): string {
   const name = URL.parse(url)?.hostname ?? '';

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -207,7 +207,17 @@ describe('the command line at a running server', () => {
 describe('the command line without a server', () => {
   test('commands work on the data folder itself, and a server started later sees the changes', async () => {
     const home = folder();
-    expect((await ran(home, 'user', 'list')).code).toBe(1);
+    for (const [name, args] of [
+      ['elsewhere', ['user', 'list']],
+      ['elsewhere', ['journal', 'adopt', 'lost']],
+      ['unfinished', ['user', 'list']],
+    ] as const) {
+      mkdirSync(join(home, 'lost/journal'), { recursive: true });
+      mkdirSync(join(home, 'unfinished/database'), { recursive: true });
+      const refused = await ran(home, ...args, '--data', name);
+      expect(refused).toMatchObject({ code: 1, out: '', errors: expect.stringContaining(`/${name} holds no Dragoman data yet`) as string });
+    }
+    expect(readdirSync(home).toSorted()).toEqual(['lost', 'unfinished']);
     expect(json(await ran(home, 'user', 'add', '--email', 'ada@example.org', '--role', 'admin', '--json'))).toEqual({
       id: 1,
       email: 'ada@example.org',

@@ -313,7 +313,7 @@ describe('DRAGOMAN_WORKERS', () => {
   test('of two without DATABASE_URL is an invalid setting: exit 2, and a sentence names it', () => {
     const { status: code, stderr } = dragoman({ DRAGOMAN_WORKERS: '2', DATABASE_URL: undefined });
     expect(code).toBe(2);
-    expect(stderr).toContain('DRAGOMAN_WORKERS: workers must be 1 unless DATABASE_URL names a PostgreSQL server.');
+    expect(stderr).toContain('DRAGOMAN_WORKERS must be 1 unless DATABASE_URL names a PostgreSQL server.');
   });
 });
 

@@ -31,7 +31,7 @@ export const fileSettings = (kinds: readonly ProviderKind[]) =>
         },
       ),
       publicUrl: text(
-        'Public URL of this server: published in /openapi.json, issuer and audience of access tokens, which end when it changes, and where browsers come back to from sign-ins at MCP servers. With https, cookies of sessions are for https alone. Empty: derived from host and port.',
+        'Public URL of this server: published in /openapi.json, issuer and audience of access tokens, which end when it changes, and where browsers come back to from sign-ins at MCP servers. With https, cookies of sessions are for https alone. Empty: for /openapi.json the address that it is asked for by, otherwise derived from host and port.',
       ),
       trustedProxies: list('Addresses or networks whose X-Forwarded-* headers are trusted.', word('An IP address, or a network such as 10.0.0.0/8.')),
       providers: providers(kinds),

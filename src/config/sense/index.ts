@@ -44,9 +44,11 @@ function* plans({ plans, newUsers, providers }: Settings): Iterable<Trouble> {
     const path = ['plans', name];
     if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name))
       yield { path, name: true, silent: true, text: 'must have a name of at most 64 letters, digits, ".", "_" and "-".' };
-    if (residency !== undefined && !lists.has(residency)) yield { path: [...path, 'residency'], text: 'must name a residency list of a provider.' };
+    if (residency !== undefined && !lists.has(residency))
+      yield { path: [...path, 'residency'], text: 'must name a residency list of a provider.', dependsOn: [['providers']] };
   }
-  if (newUsers.plan !== 'unlimited' && !plans[newUsers.plan]) yield { path: ['newUsers', 'plan'], text: 'must name a plan, or unlimited.' };
+  if (newUsers.plan !== 'unlimited' && !plans[newUsers.plan])
+    yield { path: ['newUsers', 'plan'], text: 'must name a plan, or unlimited.', dependsOn: [['plans', newUsers.plan]] };
   for (const [at, one] of newUsers.domains.entries())
     if (!domain.test(one)) yield { path: ['newUsers', 'domains', at], text: 'must be a domain such as example.org.' };
 }
@@ -62,5 +64,6 @@ function* identity({ masterKey, adminEmail, adminApiKey, host }: Settings): Iter
 }
 
 function* processes({ workers, databaseUrl }: Settings): Iterable<Trouble> {
-  if (workers > 1 && databaseUrl === undefined) yield { path: ['workers'], text: 'must be 1 unless DATABASE_URL names a PostgreSQL server.' };
+  if (workers > 1 && databaseUrl === undefined)
+    yield { path: ['workers'], text: 'must be 1 unless DATABASE_URL names a PostgreSQL server.', dependsOn: [['databaseUrl']] };
 }

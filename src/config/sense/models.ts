@@ -1,6 +1,7 @@
 import { hasCountRates } from '#core/price';
 import { builtInKind } from '../found.ts';
 import { nearest } from '../near.ts';
+import type { Dependency } from '../bad-settings.ts';
 import type { Path } from '../path.ts';
 import type { ModelSettings, Settings } from '../schema/index.ts';
 import type { Trouble } from './trouble.ts';
@@ -33,6 +34,17 @@ export function kindNamed(name: string, models: Settings['models']): string | un
   return named?.kind ?? builtInKind(name) ?? (wellKnownEmbeddings.has(name) ? 'embedding' : models['*']?.kind);
 }
 
+/** What the meaning of a model's name or alias depends on. */
+export function namedModel(name: string, models: Settings['models']): readonly Dependency[] {
+  const owner = Object.keys(models).find((one) => models[one]!.aliases.includes(name));
+  return [
+    ['models', owner ?? name],
+    ['models', name],
+    ['models', '*'],
+    ['models', undefined, 'aliases'],
+  ];
+}
+
 function* builtIns({ targets, kind }: ModelSettings, path: Path): Iterable<Trouble> {
   if (targets.length > 0) yield { path: [...path, 'targets'], silent: true, text: 'must be empty; a built-in model has no targets.' };
   if (kind !== builtInKind(String(path.at(-1))))
@@ -45,7 +57,11 @@ function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { pro
   for (const [at, { provider, model }] of targets.entries()) {
     const here = [...path, 'targets', at];
     if (provider !== 'built-in' && !providers[provider])
-      yield { path: [...here, 'provider'], text: `must name a provider.${hint(provider, [...Object.keys(providers), 'built-in'])}` };
+      yield {
+        path: [...here, 'provider'],
+        text: `must name a provider.${hint(provider, [...Object.keys(providers), 'built-in'])}`,
+        dependsOn: [['providers', provider]],
+      };
     if (model !== undefined && !isModelName(model)) yield { path: [...here, 'model'], text: 'must be a model name without white space.' };
   }
 }
@@ -56,26 +72,30 @@ function* priced(price: ModelSettings['price'], path: Path): Iterable<Trouble> {
 }
 
 function* larger(name: string, larger: string, path: Path, { models }: Settings): Iterable<Trouble> {
-  const here = [...path, 'larger'];
+  const here = { path: [...path, 'larger'], dependsOn: [['models', larger]] };
   const model = models[larger];
   if (!model || larger === '*') {
-    yield { path: here, text: `must name a model.${hint(larger, Object.keys(models))}` };
+    yield { ...here, text: `must name a model.${hint(larger, Object.keys(models))}` };
     return;
   }
-  if (model.kind !== 'chat' || models[name]?.kind !== 'chat') yield { path: here, text: 'must name a chat model, and only a chat model may have it.' };
+  if (model.kind !== 'chat' || models[name]?.kind !== 'chat') yield { ...here, text: 'must name a chat model, and only a chat model may have it.' };
   // A model that is confined to some regions must not fall back to one that is not.
-  if (models[name]?.residency !== model.residency) yield { path: here, text: 'must name a model with the same residency.' };
+  if (models[name]?.residency !== model.residency) yield { ...here, text: 'must name a model with the same residency.' };
   const way = new Set<string>();
   // A cycle that this model leads to without being part of it is reported at the models in the cycle.
   for (let next: string | undefined = larger; next !== undefined && !way.has(next); next = models[next]?.larger) way.add(next);
-  if (way.has(name)) yield { path: here, text: 'leads back to this model.' };
+  if (way.has(name)) yield { ...here, text: 'leads back to this model.' };
 }
 
 function* residency({ residency, targets }: ModelSettings, path: Path, { providers }: Settings): Iterable<Trouble> {
   if (residency === undefined) return;
   const lists = targets.flatMap(({ provider }) => Object.keys(providers[provider]?.residency ?? {}));
   if (!lists.includes(residency))
-    yield { path: [...path, 'residency'], text: `must name a residency list of a provider of this model.${hint(residency, lists)}` };
+    yield {
+      path: [...path, 'residency'],
+      text: `must name a residency list of a provider of this model.${hint(residency, lists)}`,
+      dependsOn: targets.map(({ provider }) => ['providers', provider]),
+    };
 }
 
 function* aliases({ models }: Settings): Iterable<Trouble> {
@@ -111,7 +131,8 @@ function* defaults({ defaults, models, providers, hidesBuiltIn }: Settings): Ite
     const kind = name === '*' ? undefined : kindOf(name, wanted);
     if (kind === wanted) continue;
     const known = [...kinds.keys()].filter((one) => kinds.get(one) === wanted && one !== '*');
-    yield { path: ['defaults', member], text: `must name a model of kind ${wanted}.${hint(name, known)}` };
+    const dependsOn = [...namedModel(name, models), ...(wellKnownEmbeddings.has(name) ? [['providers']] : [])];
+    yield { path: ['defaults', member], text: `must name a model of kind ${wanted}.${hint(name, known)}`, dependsOn };
   }
 }
 

@@ -11,14 +11,16 @@ const everywhere = new Set(['0.0.0.0', '::']);
 /** Providers whose address is that of this server: each call would call itself. */
 export function* ownAddress(settings: Settings): Iterable<Trouble> {
   for (const [name, { baseUrl, regions }] of Object.entries(settings.providers)) {
-    if (isOwn(baseUrl, settings)) yield { path: ['providers', name, 'baseUrl'], text };
+    if (isOwn(baseUrl, settings)) yield { path: ['providers', name, 'baseUrl'], text, dependsOn };
     for (const [at, region] of regions.entries())
-      if (typeof region !== 'string' && isOwn(region.baseUrl, settings)) yield { path: ['providers', name, 'regions', at, 'baseUrl'], text };
+      if (typeof region !== 'string' && isOwn(region.baseUrl, settings)) yield { path: ['providers', name, 'regions', at, 'baseUrl'], text, dependsOn };
   }
 }
 
 const text =
   'is the address of this server itself, which would call itself. A base address that your programs need is for their terminal, not for that of the server.';
+
+const dependsOn = [['host'], ['port'], ['publicUrl']];
 
 /** Whether a URL is that of this server itself. */
 export function isOwn(address: string, { host, port, publicUrl }: Pick<Settings, 'host' | 'port' | 'publicUrl'>): boolean {

@@ -1,3 +1,4 @@
+import type { Dependency } from '../bad-settings.ts';
 import type { Path } from '../path.ts';
 
 /** A problem of a setting that conforms to the schema. */
@@ -9,6 +10,8 @@ export interface Trouble {
   readonly name?: true;
   /** The message does not quote the value. */
   readonly silent?: true;
+  /** What else may be its cause: while one of these has a problem of its own, this one is not reported. */
+  readonly dependsOn?: readonly Dependency[];
 }
 
 /** Reports each value that is in the list more than once. */

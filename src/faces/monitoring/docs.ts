@@ -23,12 +23,13 @@ export function docsPage(document: Document): string {
     ({ id, title, about, entries: own }) =>
       `<section><h2 id="${id}">${escaped(title)}</h2>\n<p>${prose(about)}</p>\n${own.map(entryHtml).join('\n')}\n</section>`,
   );
-  const server = escaped(document.servers[0]?.url ?? '');
+  const url = document.servers[0]?.url ?? '/';
+  const server = url === '/' ? 'this server' : `<code>${escaped(url)}</code>`;
   return page(
     `${document.info.title}: API reference`,
     `<header>
 <h1><a href="/">${escaped(document.info.title)}</a> <small>${escaped(document.info.version)}</small></h1>
-<p>Every address of <code>${server}</code>, generated from the schemas that validate requests. As data: <a href="/openapi.json">openapi.json</a>.</p>
+<p>Every address of ${server}, generated from the schemas that validate requests. As data: <a href="/openapi.json">openapi.json</a>.</p>
 </header>
 <div class="columns">
 <nav class="contents"><details><summary>Contents</summary><ul>${contents.join('')}<li><a href="#keys">Keys</a></li><li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></details></nav>

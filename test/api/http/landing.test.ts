@@ -53,6 +53,13 @@ describe('/', () => {
     expect(text).toContain('http://localhost/v1');
   });
 
+  test('the OpenAPI document and its page name the public address where there is one, and else whatever they were asked at', async () => {
+    const document = async (at: TestServer) => ((await (await open('/openapi.json', '*/*', {}, at)).json()) as { servers: unknown }).servers;
+    expect([await document(server), await document(configured)]).toEqual([[{ url: '/' }], [{ url: 'https://ai.example' }]]); // relative to the document's own address
+    expect(await (await open('/docs')).text()).toContain('Every address of this server,');
+    expect(await (await open('/docs', browser, {}, configured)).text()).toContain('Every address of <code>https://ai.example</code>,');
+  });
+
   test('is a description for programs that ask for JSON', async () => {
     const answer = await open('/', 'application/json');
     expect([answer.status, await answer.json()]).toEqual([
