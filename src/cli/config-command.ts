@@ -11,14 +11,14 @@ export function configCommand(program: Command): void {
     .action(async ({ json, ...args }: { json?: true; config?: string }) => {
       const { providerModules } = await import('#providers/modules'); // loaded here, since it brings all dialects
       try {
-        const { file, notInEffect, unread, unfilled } = readSettings({ kinds: providerModules, args, ollama: await runningOllama() });
+        const { file, notInEffect, unread, unfilled, unused } = readSettings({ kinds: providerModules, args, ollama: await runningOllama() });
         const later = notInEffect.length === 0 ? '' : ` Not yet in effect: ${notInEffect.join(', ')}.`;
-        const text = [`${file ?? 'The environment'}: no mistakes.${later}`, ...unread.map(unreadSaid), ...unfilled].join('\n');
-        console.log(json ? JSON.stringify({ ok: true, file: file ?? null, problems: [], notInEffect, unread, unfilled }) : text);
+        const text = [`${file ?? 'The environment'}: no mistakes.${later}`, ...unread.map(unreadSaid), ...unfilled, ...unused].join('\n');
+        console.log(json ? JSON.stringify({ ok: true, file: file ?? null, problems: [], notInEffect, unread, unfilled, unused }) : text);
       } catch (error) {
         if (!(error instanceof BadSettings)) throw error;
         if (!json) throw error;
-        console.log(JSON.stringify({ ok: false, file: null, problems: error.problems, notInEffect: [], unread: [], unfilled: [] }));
+        console.log(JSON.stringify({ ok: false, file: null, problems: error.problems, notInEffect: [], unread: [], unfilled: [], unused: [] }));
         process.exitCode = 2;
       }
     });
