@@ -171,6 +171,27 @@ describe('HEAD', () => {
   });
 });
 
+test('an OpenAI SDK whose base address lacks /v1 is told so by the message of the error', async () => {
+  const client = new OpenAI({ apiKey: server.key, baseURL: server.url, maxRetries: 0 });
+  const messages = [{ role: 'user' as const, content: 'hi' }];
+  const asked: readonly (readonly [string, () => PromiseLike<unknown>])[] = [
+    ['chat', () => client.chat.completions.create({ model: 'built-in', messages })],
+    ['streamed chat', () => client.chat.completions.create({ model: 'built-in', messages, stream: true })],
+    ['completions', () => client.completions.create({ model: 'built-in', prompt: 'hi' })],
+    ['responses', () => client.responses.create({ model: 'built-in', input: 'hi' })],
+    ['a response', () => client.responses.retrieve('resp_1')],
+    ['conversations', () => client.conversations.create()],
+    ['embeddings', () => client.embeddings.create({ model: 'built-in-embedding', input: 'hi' })],
+    ['models', () => client.models.list()],
+    ['a model', () => client.models.retrieve('built-in')],
+    ['speech', () => client.audio.speech.create({ model: 'built-in-speech', input: 'hi', voice: 'alloy' })],
+    ['images', () => client.images.generate({ prompt: 'hi' })],
+    ['moderations', () => client.moderations.create({ input: 'hi' })],
+  ];
+  const error = { type: 'invalid_request_error', code: 'not_found', message: expect.stringContaining('the base address for OpenAI clients is /v1') as string };
+  for (const [name, ask] of asked) await expect(Promise.resolve(ask()), name).rejects.toMatchObject({ status: 404, error });
+});
+
 test('the document has each address of an operation, and says which are aliases', async () => {
   const { paths } = (await (await get('/openapi.json')).json()) as { paths: Record<string, Record<string, { operationId: string; 'x-alias-of'?: string }>> };
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
