@@ -21,7 +21,9 @@ export function withNamedSchemas(document: Json, given: readonly Named[]): { rea
     if (Array.isArray(value)) return value.map((one) => walk(one, hint));
     if (value === null || typeof value !== 'object') return value;
     const inner = (around = hint) =>
-      Object.fromEntries(Object.entries(described(value)).map(([member, one]) => [member, walk(one, keywords.has(member) || !/^[a-z]/i.test(member) ? around : member)]));
+      Object.fromEntries(
+        Object.entries(described(value)).map(([member, one]) => [member, walk(one, keywords.has(member) || !/^[a-z]/i.test(member) ? around : member)]),
+      );
     if (!('type' in value) && !('anyOf' in value)) return inner();
     const text = JSON.stringify(value);
     let name = names.get(text);

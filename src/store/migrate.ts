@@ -24,7 +24,11 @@ const lockKey = 7_239_014_552; // any number that is ours; taken until the end o
  * @returns the names of those that ran now
  * @throws Error when a migration that has run was changed since, or was run by a newer version
  */
-export async function migrate(db: Database, folders: readonly URL[], { log, areAll = false }: { readonly log: StoreLog; readonly areAll?: boolean }): Promise<string[]> {
+export async function migrate(
+  db: Database,
+  folders: readonly URL[],
+  { log, areAll = false }: { readonly log: StoreLog; readonly areAll?: boolean },
+): Promise<string[]> {
   const migrations = await readMigrations(folders);
   const done = (await hasRecord(db)) ? await recorded(db) : new Map<string, string>();
   const missing = migrations.filter((one) => isMissing(one, done));
@@ -72,7 +76,10 @@ function isMissing({ name, hash }: Migration, done: ReadonlyMap<string, string>)
 /** A database that a newer version has migrated may have rules that this one would break. Whoever has it open already goes on. */
 function requireKnown(migrations: readonly Migration[], done: ReadonlyMap<string, string>): void {
   const known = new Set(migrations.map(({ name }) => name));
-  const newest = [...done.keys()].filter((name) => !known.has(name)).toSorted().at(-1);
+  const newest = [...done.keys()]
+    .filter((name) => !known.has(name))
+    .toSorted()
+    .at(-1);
   if (newest === undefined) return;
   throw new Error(
     `A newer version of Dragoman has migrated the database (${newest}), and this one cannot use it: install the newer version again, or restore the backup from before the upgrade.`,

@@ -154,15 +154,18 @@ test.each([
   [413, 'm', 'acme', { message: 'Say exactly: less.' }, { status: 413 }],
   [422, 'm', 'acme', { message: 'Say exactly: else.', code: 'Say exactly: a code' }, { status: 422 }],
   [400, 'claude-m', 'claude', { type: 'invalid_request_error', message: 'Say exactly: no.' }, { status: 400, code: 'invalid_request_error' }],
-])('a request that a provider refuses with %s (%s of %s): its status and code are in the log, and not its words', async (code, model, provider, error, cause) => {
-  answer = saying(code, error);
-  const { status, id } = await ask(model);
-  expect(status).toBeLessThan(500);
-  const others = lines.filter(({ level }) => level !== 'debug');
-  const { fields } = others.find(({ fields }) => fields['id'] === id)!;
-  expect([fields['provider'], fields['fault'], fields['cause']]).toEqual([provider, expect.any(String), cause]);
-  expect(JSON.stringify(others)).not.toContain('Say exactly');
-});
+])(
+  'a request that a provider refuses with %s (%s of %s): its status and code are in the log, and not its words',
+  async (code, model, provider, error, cause) => {
+    answer = saying(code, error);
+    const { status, id } = await ask(model);
+    expect(status).toBeLessThan(500);
+    const others = lines.filter(({ level }) => level !== 'debug');
+    const { fields } = others.find(({ fields }) => fields['id'] === id)!;
+    expect([fields['provider'], fields['fault'], fields['cause']]).toEqual([provider, expect.any(String), cause]);
+    expect(JSON.stringify(others)).not.toContain('Say exactly');
+  },
+);
 
 test('the log has no cause of a request that is refused here', async () => {
   const { status, id } = await ask('m', { temperature: 9 });

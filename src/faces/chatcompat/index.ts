@@ -34,7 +34,9 @@ export function chatcompat(deps: GeneratingDeps & CountDeps & Pick<BackgroundDep
 }
 
 /** `/chat`, `/models`…: what clients ask whose base address lacks the version. Nothing is there, and they are told so in their words. */
-const withoutVersion = (routes: readonly Route[]): readonly string[] => [...new Set(routes.map(({ path }) => path.slice(root.length).replace(/(?<=.)\/.*/, '')))];
+const withoutVersion = (routes: readonly Route[]): readonly string[] => [
+  ...new Set(routes.map(({ path }) => path.slice(root.length).replace(/(?<=.)\/.*/, ''))),
+];
 
 /** The responses interface: answers that are kept, gone on from, and made in the background. */
 function responsesRoutes(deps: GeneratingDeps & CountDeps & Pick<BackgroundDeps, 'affords'>): readonly Route[] {

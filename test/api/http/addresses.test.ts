@@ -171,25 +171,25 @@ describe('HEAD', () => {
   });
 });
 
-test('an OpenAI SDK whose base address lacks /v1 is told so by the message of the error', async () => {
+const hi = [{ role: 'user' as const, content: 'hi' }];
+
+test.each<[string, (client: OpenAI) => PromiseLike<unknown>]>([
+  ['chat', ({ chat }) => chat.completions.create({ model: 'built-in', messages: hi })],
+  ['streamed chat', ({ chat }) => chat.completions.create({ model: 'built-in', messages: hi, stream: true })],
+  ['completions', ({ completions }) => completions.create({ model: 'built-in', prompt: 'hi' })],
+  ['responses', ({ responses }) => responses.create({ model: 'built-in', input: 'hi' })],
+  ['a response', ({ responses }) => responses.retrieve('resp_1')],
+  ['conversations', ({ conversations }) => conversations.create()],
+  ['embeddings', ({ embeddings }) => embeddings.create({ model: 'built-in-embedding', input: 'hi' })],
+  ['models', ({ models }) => models.list()],
+  ['a model', ({ models }) => models.retrieve('built-in')],
+  ['speech', ({ audio }) => audio.speech.create({ model: 'built-in-speech', input: 'hi', voice: 'alloy' })],
+  ['images', ({ images }) => images.generate({ prompt: 'hi' })],
+  ['moderations', ({ moderations }) => moderations.create({ input: 'hi' })],
+])("an OpenAI SDK whose base address lacks /v1 and that asks for %s is told so by the error's message", async (_, ask) => {
   const client = new OpenAI({ apiKey: server.key, baseURL: server.url, maxRetries: 0 });
-  const messages = [{ role: 'user' as const, content: 'hi' }];
-  const asked: readonly (readonly [string, () => PromiseLike<unknown>])[] = [
-    ['chat', () => client.chat.completions.create({ model: 'built-in', messages })],
-    ['streamed chat', () => client.chat.completions.create({ model: 'built-in', messages, stream: true })],
-    ['completions', () => client.completions.create({ model: 'built-in', prompt: 'hi' })],
-    ['responses', () => client.responses.create({ model: 'built-in', input: 'hi' })],
-    ['a response', () => client.responses.retrieve('resp_1')],
-    ['conversations', () => client.conversations.create()],
-    ['embeddings', () => client.embeddings.create({ model: 'built-in-embedding', input: 'hi' })],
-    ['models', () => client.models.list()],
-    ['a model', () => client.models.retrieve('built-in')],
-    ['speech', () => client.audio.speech.create({ model: 'built-in-speech', input: 'hi', voice: 'alloy' })],
-    ['images', () => client.images.generate({ prompt: 'hi' })],
-    ['moderations', () => client.moderations.create({ input: 'hi' })],
-  ];
   const error = { type: 'invalid_request_error', code: 'not_found', message: expect.stringContaining('the base address for OpenAI clients is /v1') as string };
-  for (const [name, ask] of asked) await expect(Promise.resolve(ask()), name).rejects.toMatchObject({ status: 404, error });
+  await expect(Promise.resolve(ask(client))).rejects.toMatchObject({ status: 404, error });
 });
 
 test('the document has each address of an operation, and says which are aliases', async () => {
