@@ -180,7 +180,8 @@ function modelsSeen(administration: Pick<Administration, 'residencies' | 'modelL
     const lists = administration.residencies(caller);
     const placed = lists ? modelsWithin(all(), lists) : all();
     const seen = modelsFor(administration.modelLists(caller)?.reduce(modelsFor, placed) ?? placed, caller);
-    return seen.hasProviders || caller.role !== 'admin' ? seen : { ...seen, mayAddProviders: true };
+    const isSettled = seen.hasProviders && !seen.unusedProviders?.length;
+    return isSettled || caller.role !== 'admin' ? seen : { ...seen, mayAddProviders: true };
   };
 }
 

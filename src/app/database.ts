@@ -81,7 +81,7 @@ export interface Database {
 export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
   makePrivate(settings.data);
   const { data: folder, databaseUrl } = settings;
-  const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, clock, log: quieter(log) });
+  const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, areAll: true, clock, log: quieter(log) });
   const keyFile = join(folder, 'master.key');
   const isMissing = settings.masterKey === undefined && !existsSync(keyFile);
   try {

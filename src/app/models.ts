@@ -1,4 +1,4 @@
-import type { Settings } from '#config/index';
+import { unusedProviders, type Settings } from '#config/index';
 import type { Models } from '#gateway/rules/resolved';
 import { priced, within, type Model, type Target, type TargetGroup } from '#core/target';
 import { tierOf } from '#core/tier';
@@ -57,6 +57,7 @@ export function modelsOf(deps: ModelsDeps): Models {
     },
     embedding: defaults.fallback ? known(defaults.embedding ?? wellKnownEmbeddings[0]) : undefined,
     hasProviders: Object.keys(providers).length > 0,
+    unusedProviders: unusedProviders(settings),
     preferred: defaults.gencompat,
     find: (name) =>
       known(name) ?? offered().get(name) ?? (any && isAnyName(name) ? modelOf(name, { ...any, targets: anyTargets(name, any, settings) }, deps) : undefined),

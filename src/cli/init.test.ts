@@ -65,6 +65,15 @@ test.each([[{}], [{ OPENAI_API_KEY: 'a' }], [{ ANTHROPIC_API_KEY: 'a' }], [{ GEM
   },
 );
 
+test.each(['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY'])(
+  'the short file as written leaves every name to the provider of %s, set at the start',
+  (name) => {
+    const env = { [name]: 'a' };
+    const { settings, unused } = readFrom(shortText('./dragoman.schema.json', {}), { env });
+    expect([settings.models, settings.offeredBy, unused]).toEqual([readFrom('', { env }).settings.models, Object.keys(settings.providers)[0], []]);
+  },
+);
+
 test('the short file with its provider uncommented is valid', () => {
   const short = shortText('./dragoman.schema.json', {}).replaceAll(/^ {2}# /gm, '  ');
   const { settings } = readFrom(short, { env: { OPENAI_API_KEY: 'a' } });

@@ -45,7 +45,7 @@ export function shortText(schema: string, env: Readonly<Record<string, string | 
     'providers:',
     `${away(provider)}${found ? '' : `   # set ${key}, and remove the "# "`}`,
     'models:',
-    `  built-in: {}   # answers offline; false hides it`,
+    '  # built-in: false   # hides the model that answers offline',
     `${away(model)}   # every other name goes to this provider`,
     'plans:',
     '  free: { requestsPerMinute: 60, monthlyTokens: 1000000 }   # of users who are added without --plan',

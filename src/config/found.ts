@@ -12,6 +12,9 @@ interface Known extends Omit<EnvironmentProvider, 'baseUrl'> {
   readonly read?: (address: string) => string;
 }
 
+/** The source of a provider that nobody has configured. */
+export const machinesOllama = 'Ollama on this machine';
+
 /** A provider on the machine itself. It ranks after those with a key. */
 const local: Known = { name: 'ollama', dialect: 'openai-chat', mediaUrls: 'fetched', address: 'OLLAMA_HOST', read: (text) => `${ollamaAddress(text)}/v1` };
 
@@ -22,7 +25,7 @@ const local: Known = { name: 'ollama', dialect: 'openai-chat', mediaUrls: 'fetch
 export function foundProviders(env: Variables, ollama: string | undefined, hasModels: boolean, kinds: readonly ProviderKind[]): Layer {
   const known: readonly Known[] = [...kinds.flatMap(({ dialect, fromEnvironment }) => (fromEnvironment ? [{ dialect, ...fromEnvironment }] : [])), local];
   const found = known.flatMap(({ name, dialect, mediaUrls, key = '', address = '', baseUrl, read = (text) => text }) => {
-    const local = name === 'ollama' && ollama !== undefined ? { value: ollama, name: 'Ollama on this machine' } : undefined;
+    const local = name === 'ollama' && ollama !== undefined ? { value: ollama, name: machinesOllama } : undefined;
     const asked = env[address] ? { value: env[address], name: address } : local;
     const apiKey = env[key] ? { value: env[key], name: key } : undefined;
     const origin = apiKey?.name ?? asked?.name;

@@ -21,6 +21,7 @@ import { isThere, nameOf, settingsPath } from './settings-file.ts';
 import { sourcesOf } from './sources.ts';
 import { unfilledKeys } from './unfilled.ts';
 import { unreadVariables } from './unread.ts';
+import { unusedSaid } from './unused.ts';
 import { readFile } from './yaml-file.ts';
 
 /** The sources of the settings. */
@@ -61,15 +62,17 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   const senseless = Array.from(troubles(settings, kinds)).filter(({ path: where, dependsOn = [] }) => !mayFollowFrom(where, dependsOn, problems));
   const matters = ({ path: [root] }: { readonly path: Path }) => asksProviders || root !== 'providers';
   refuse([...problems.filter(matters), ...senseless.filter(matters).map((trouble) => told(trouble, bestFirst, settings, form))]);
+  const sources = sourcesOf(settings, bestFirst);
   return {
     settings,
     given: Object.values(given),
     ...(file === undefined ? {} : { file }),
     path,
-    sources: sourcesOf(settings, bestFirst),
+    sources,
     notInEffect: notInEffect(fileForm, written?.value),
     unread: unreadVariables(variables, kinds, settings, written?.value['providers'] ?? {}),
     unfilled: unfilledKeys(settings),
+    unused: unusedSaid(settings, sources),
   };
 }
 
@@ -97,6 +100,7 @@ export { runningOllama } from './ollama.ts';
 export type { Settings } from './schema/index.ts';
 export type { Reading } from './reading.ts';
 export { unreadSaid } from './unread.ts';
+export { unusedProviders } from './unused.ts';
 export { watchSettings, type Change } from './watch.ts';
 
 /** The JSON Schema of the settings file, for editors. A test holds `dragoman.schema.json` against it. */

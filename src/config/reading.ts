@@ -18,4 +18,6 @@ export interface Reading {
   readonly unread: readonly UnreadVariable[];
   /** Sentences about keys that are the name of a variable in place of its value. */
   readonly unfilled: readonly string[];
+  /** Sentences about providers that no model uses. */
+  readonly unused: readonly string[];
 }

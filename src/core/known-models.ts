@@ -10,8 +10,10 @@ export interface KnownModels {
   readonly hasProviders: boolean;
   /** They are the only models that whoever sees them may use: a provider may not be led to others either. */
   readonly isNarrowed?: true;
-  /** Whoever sees these models may add a provider. */
+  /** Whoever sees these models may add providers, and models. */
   readonly mayAddProviders?: boolean;
+  /** Providers that are configured and that no model uses. */
+  readonly unusedProviders?: readonly string[];
   /** The name of the model that answers for its tier before all others. */
   readonly preferred?: string | undefined;
 }
@@ -47,8 +49,15 @@ export function unknownModel(name: string, models: KnownModels, kind: Model['kin
     const text = `The model \`${shownName(name)}\` is of kind ${other}, and this needs one of kind ${kind}. ${there}`;
     return new Fault('not-found', text, { field: 'model', reason: 'model' });
   }
-  const text = `The model \`${shownName(name)}\` does not exist or you do not have access to it. ${models.hasProviders ? '' : models.mayAddProviders ? addProvider : askForProvider}${there}`;
+  const text = `The model \`${shownName(name)}\` does not exist or you do not have access to it. ${adviceFor(models)}${there}`;
   return new Fault('not-found', text, { field: 'model', reason: 'model' });
+}
+
+/** What brings more models. */
+function adviceFor({ hasProviders, mayAddProviders, unusedProviders: [unused] = [] }: KnownModels): string {
+  if (!hasProviders) return mayAddProviders ? addProvider : askForProvider;
+  if (!mayAddProviders || unused === undefined) return '';
+  return `No model uses the provider ${unused}: add one to models in the settings file, such as "*": { targets: [{ provider: ${unused} }] } for every other name. `;
 }
 
 const addProvider =

@@ -21,7 +21,9 @@ export function withNamedSchemas(document: Json, given: readonly Named[]): { rea
     if (Array.isArray(value)) return value.map((one) => walk(one, hint));
     if (value === null || typeof value !== 'object') return value;
     const inner = (around = hint) =>
-      Object.fromEntries(Object.entries(value).map(([member, one]) => [member, walk(one, keywords.has(member) || !/^[a-z]/i.test(member) ? around : member)]));
+      Object.fromEntries(
+        Object.entries(described(value)).map(([member, one]) => [member, walk(one, keywords.has(member) || !/^[a-z]/i.test(member) ? around : member)]),
+      );
     if (!('type' in value) && !('anyOf' in value)) return inner();
     const text = JSON.stringify(value);
     let name = names.get(text);
@@ -36,6 +38,17 @@ export function withNamedSchemas(document: Json, given: readonly Named[]): { rea
     return { $ref: `#/components/schemas/${name}` };
   };
   return { document: walk(document, 'value'), schemas };
+}
+
+/**
+ * A text as other programs can read its schema: without the words of our refusals, and without a pattern of Unicode properties, which Python does not know and
+ * JavaScript knows with a flag alone. The description says it in its place.
+ */
+function described(value: object): object {
+  const { type, pattern, expected, ...others } = value as { readonly type?: unknown; readonly pattern?: unknown; readonly expected?: unknown };
+  if (type !== 'string' || typeof pattern !== 'string') return value;
+  if (!/\\p\{/i.test(pattern)) return { type, pattern, ...others };
+  return { type, ...(typeof expected === 'string' ? { description: `${capital(expected.slice(0, 1))}${expected.slice(1)}.` } : {}), ...others };
 }
 
 /** Members of a schema that are no names of fields. */

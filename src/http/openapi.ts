@@ -21,7 +21,7 @@ export function openApi(faces: readonly Face[], { version, server, examples }: A
   for (const face of faces) {
     named.push({ name: `${capital(face.name)}Error`, schema: errorOf(face) });
     for (const route of face.routes)
-      for (const { method, path, headers } of addressesOf(route))
+      for (const { method, path, headers } of addressesOf(route).filter(({ isHidden }) => !isHidden))
         for (const shown of route.operations ?? [{ ...route, suffix: '' }]) {
           const address = documented(path, restOf(route)) + shown.suffix;
           const methods = (paths[address] ??= {});

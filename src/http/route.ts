@@ -66,6 +66,8 @@ export interface Address {
 }
 
 export interface Alias extends Address {
+  /** Another spelling of an address that the document has. */
+  readonly isHidden?: true;
   /** Lower-case names of headers: only a request that has them all is meant, and another route has the address for the rest. */
   readonly headers?: readonly string[];
 }

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { onBothDatabases, onServer } from '../../test/support/databases.ts';
+import { emptyName, onBothDatabases, onServer } from '../../test/support/databases.ts';
 import { storeProcess } from '../../test/support/processes.ts';
 
 /** A noun's folder with these files. */
@@ -49,13 +49,25 @@ onBothDatabases('migrations', ({ name, open, place }) => {
     );
   });
 
-  test('that come late run though younger ones have run, and what another release has recorded is left alone', async () => {
+  test('that come late run though younger ones have run, and those of other folders are left alone', async () => {
     const where = await place();
     const first = await migrations({ '2026-01-02-b.sql': 'create table b ()' });
     await (await open({ ...where, migrations: [first] })).close();
     const second = await migrations({ '2026-01-01-a.sql': 'create table a ()' });
     const store = await open({ ...where, migrations: [second] });
     expect((await sql`select count(*) as n from a, b`.execute(store.db)).rows).toEqual([{ n: 0 }]);
+  });
+
+  test('of a newer version refuse an older one, which changes nothing; the newer one opens the database as before', async () => {
+    const where = await place(emptyName);
+    const newer = await migrations({ '2026-01-01-a.sql': 'create table a ()', '2026-01-02-b.sql': 'create table b ()' });
+    await (await open({ ...where, migrations: [newer], areAll: true })).close();
+    const older = await migrations({ '2026-01-01-a.sql': 'create table a ()', '2026-01-01-c.sql': 'create table c ()' });
+    await expect(open({ ...where, migrations: [older], areAll: true })).rejects.toThrow(
+      'A newer version of Dragoman has migrated the database (2026-01-02-b.sql), and this one cannot use it: install the newer version again, or restore the backup from before the upgrade.',
+    );
+    const store = await open({ ...where, migrations: [newer], areAll: true });
+    expect((await sql`select to_regclass('c') as c`.execute(store.db)).rows).toEqual([{ c: null }]);
   });
 
   test('that were changed after they had run are refused by name; a changed end of line is no change', async () => {

@@ -7,7 +7,7 @@ import type { StoreLog } from '#store/log';
 
 /*
  * A migration is a file `YYYY-MM-DD-name.sql` beside its noun. The files of all nouns make one sequence, ordered by name; each runs once, in a transaction
- * that also records it, so that a kill leaves it wholly done or not at all. What another release has recorded and this one does not know is left alone.
+ * that also records it, so that a kill leaves it wholly done or not at all.
  */
 interface Migration {
   readonly name: string;
@@ -20,13 +20,19 @@ const lockKey = 7_239_014_552; // any number that is ours; taken until the end o
 
 /**
  * Brings a database to the state that the files of these folders describe. Safe when several processes start at once.
+ * @param areAll these are all folders there are: a database that has run other migrations is of a newer version
  * @returns the names of those that ran now
- * @throws Error when a migration that has run was changed since
+ * @throws Error when a migration that has run was changed since, or was run by a newer version
  */
-export async function migrate(db: Database, folders: readonly URL[], log: StoreLog): Promise<string[]> {
+export async function migrate(
+  db: Database,
+  folders: readonly URL[],
+  { log, areAll = false }: { readonly log: StoreLog; readonly areAll?: boolean },
+): Promise<string[]> {
   const migrations = await readMigrations(folders);
   const done = (await hasRecord(db)) ? await recorded(db) : new Map<string, string>();
   const missing = migrations.filter((one) => isMissing(one, done));
+  if (areAll) requireKnown(migrations, done);
   const ran: string[] = [];
   for (const migration of missing) {
     if (!(await runOnce(db, migration))) continue;
@@ -65,6 +71,19 @@ function isMissing({ name, hash }: Migration, done: ReadonlyMap<string, string>)
   const known = done.get(name);
   if (known !== undefined && known !== hash) throw new Error(`The migration ${name} was changed after it had run. Put it back as it was and write a new one.`);
   return known === undefined;
+}
+
+/** A database that a newer version has migrated may have rules that this one would break. Whoever has it open already goes on. */
+function requireKnown(migrations: readonly Migration[], done: ReadonlyMap<string, string>): void {
+  const known = new Set(migrations.map(({ name }) => name));
+  const newest = [...done.keys()]
+    .filter((name) => !known.has(name))
+    .toSorted()
+    .at(-1);
+  if (newest === undefined) return;
+  throw new Error(
+    `A newer version of Dragoman has migrated the database (${newest}), and this one cannot use it: install the newer version again, or restore the backup from before the upgrade.`,
+  );
 }
 
 /** @returns false when another process was quicker */

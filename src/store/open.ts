@@ -52,6 +52,8 @@ export interface StoreOptions {
   readonly databaseUrl?: string;
   /** Folders of migrations; the store's own come by themselves. */
   readonly migrations: readonly URL[];
+  /** They are all that this version has: a database that a newer one has migrated is refused. */
+  readonly areAll?: boolean;
   readonly clock: Clock;
   readonly log?: StoreLog;
 }
@@ -81,11 +83,11 @@ export async function examineDatabase({ log = silent, ...options }: Omit<StoreOp
 
 /** Opens the database, brings its tables up to date. @throws Fault `conflict` when another process has the folder, Error when it cannot be opened */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { migrations, log = silent } = options;
+  const { migrations, areAll = false, log = silent } = options;
   const changes = feed(log);
   const backend = await openBackend(options, log, changes);
   try {
-    await migrate(backend.database(migrationSeconds), [ownMigrations, ...migrations], log);
+    await migrate(backend.database(migrationSeconds), [ownMigrations, ...migrations], { log, areAll });
     return storeOver(backend, changes, options.clock);
   } catch (error) {
     await backend.close();

@@ -85,7 +85,11 @@ const knowledge: readonly Step[] = [
   server('copy-files-dataset', { body: { dataset: 'Notes', files: [{ source_string: '{datasetName}', filename: 'harbour.txt' }] } }),
   server('train', { body: { content: 'The lighthouse is forty metres high.', force_dataset: 'Notes' } }),
   server('train-with-array', { body: { data: ['The pier is made of oak.', 'It was built in 1850.'], dataset: 'Notes', filename: 'pier.txt' } }),
-  server('train-with-file', { form: { ...facts, filename: 'docks.txt', fields: { dataset: 'Notes', async: 'true' } }, keeps: { training: 'job_id' } }),
+  server('train-with-file', { form: { ...facts, filename: 'quay.txt', fields: { dataset: 'Notes' } } }),
+  {
+    ...server('train-with-file', { form: { ...facts, filename: 'docks.txt', fields: { dataset: 'Notes', async: 'true' } }, keeps: { training: 'job_id' } }),
+    operation: '', // the document shows the answer of the one that waits
+  },
   server('train-with-file-status', { body: { job_id: '{training}' }, until: isDone }),
   server('delete-filename-from-dataset', { body: { dataset: '{datasetName}', filename: 'harbour.txt' } }),
   user('delete-dataset', { body: { dataset: 'Notes' } }),

@@ -149,6 +149,30 @@ test('a refused request keeps the sentence of the provider as it is, behind the 
   ]);
 });
 
+test.each([
+  [400, 'm', 'acme', { message: 'Say exactly: no.', type: 'invalid_request_error', code: 'invalid_value' }, { status: 400, code: 'invalid_value' }],
+  [413, 'm', 'acme', { message: 'Say exactly: less.' }, { status: 413 }],
+  [422, 'm', 'acme', { message: 'Say exactly: else.', code: 'Say exactly: a code' }, { status: 422 }],
+  [400, 'claude-m', 'claude', { type: 'invalid_request_error', message: 'Say exactly: no.' }, { status: 400, code: 'invalid_request_error' }],
+])(
+  'a request that a provider refuses with %s (%s of %s): its status and code are in the log, and not its words',
+  async (code, model, provider, error, cause) => {
+    answer = saying(code, error);
+    const { status, id } = await ask(model);
+    expect(status).toBeLessThan(500);
+    const others = lines.filter(({ level }) => level !== 'debug');
+    const { fields } = others.find(({ fields }) => fields['id'] === id)!;
+    expect([fields['provider'], fields['fault'], fields['cause']]).toEqual([provider, expect.any(String), cause]);
+    expect(JSON.stringify(others)).not.toContain('Say exactly');
+  },
+);
+
+test('the log has no cause of a request that is refused here', async () => {
+  const { status, id } = await ask('m', { temperature: 9 });
+  expect(status).toBe(400);
+  expect(lines.find(({ fields }) => fields['id'] === id)!.fields['cause']).toBeUndefined();
+});
+
 test('a code that could be a key, an id or prose is not repeated', async () => {
   for (const code of ['sk-proj-abcdefgh12345678', 'org-a1b2c3d4e5', 'two words', 'x'.repeat(65), 'abcdef0123456789abcdef0123456789', { a: 1 }, 7]) {
     answer = saying(401, { message: 'no', type: 'authentication_error', code });

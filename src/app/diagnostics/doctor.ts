@@ -2,7 +2,7 @@ import { open, opendir, rm, statfs } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Settings } from '#config/index';
+import { unusedProviders, type Settings } from '#config/index';
 import type { RegionState } from '#gateway/routing/regions';
 import { roomFor } from '#http/connection-limit';
 import type { MissingPlan } from '#resources/plans/store';
@@ -272,6 +272,7 @@ function apart(milliseconds: number): string {
 
 function examinedProviders({ settings, providers }: DoctorDeps, answers: readonly ProbeResult[], regions: readonly RegionState[]): readonly Check[] {
   const names = Object.keys(settings().providers);
+  const unused = new Set(unusedProviders(settings()));
   if (names.length === 0) return [check('providers', 'skipped', 'No provider is configured: only the built-in models answer.')];
   return names.flatMap((name): readonly Check[] => {
     const own = answers.filter(({ provider }) => provider === name);
@@ -280,7 +281,7 @@ function examinedProviders({ settings, providers }: DoctorDeps, answers: readonl
         Map.groupBy(own, ({ probe }) => probe.region),
         ([region, some]) => {
           const states = region === undefined ? [] : regions.filter((one) => one.provider === name && one.region === region);
-          return examinedPlace(region === undefined ? `provider ${name}` : `region ${region} of ${name}`, some, states);
+          return examinedPlace(region === undefined ? `provider ${name}` : `region ${region} of ${name}`, some, { states, isUnused: unused.has(name) });
         },
       );
     return providers().unspoken.includes(name)
@@ -289,10 +290,16 @@ function examinedProviders({ settings, providers }: DoctorDeps, answers: readonl
   });
 }
 
+const unusedWords = 'no model in the settings uses it';
+
 const severity = { ok: 0, warning: 1, failed: 2 } as const;
 
 /** One provider or region, with all its keys, and the state of recent calls there. */
-function examinedPlace(name: string, answers: readonly ProbeResult[], states: readonly RegionState[]): Check {
+function examinedPlace(
+  name: string,
+  answers: readonly ProbeResult[],
+  { states, isUnused }: { readonly states: readonly RegionState[]; readonly isUnused: boolean },
+): Check {
   const worst = answers.map(({ probed }) => probed.state).reduce((a, b) => (severity[b] > severity[a] ? b : a));
   const slowest = Math.max(0, ...answers.map(({ probed }) => probed.milliseconds ?? 0));
   const unhealthy = states
@@ -300,7 +307,7 @@ function examinedPlace(name: string, answers: readonly ProbeResult[], states: re
     .map(({ model, state, until }) => `${state} for ${model}${until === null ? '' : ` until ${until}`}`);
   const bySentence = Array.from(Map.groupBy(answers, ({ probed }) => probed.says));
   const troubles = bySentence.filter(([, [first]]) => first!.probed.state !== 'ok' || bySentence.length === 1);
-  const says = [...troubles.map(([words, some]) => `${words}${keysOf(some, answers.length)}`), ...unhealthy].join('; ');
+  const says = [...troubles.map(([words, some]) => `${words}${keysOf(some, answers.length)}`), ...unhealthy, ...(isUnused ? [unusedWords] : [])].join('; ');
   return check(name, worst === 'ok' && unhealthy.length > 0 ? 'warning' : worst, `${says}.`, slowest || undefined);
 }
 

@@ -16,25 +16,27 @@ import { keptRoutes } from './responses/retrieve.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */
 export function chatcompat(deps: GeneratingDeps & CountDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & RawDeps & SpeechDeps): Face {
+  const routes = [
+    chatRoute(deps),
+    ...responsesRoutes(deps),
+    completionsRoute(deps),
+    embeddingsRoute(deps),
+    speechRoute(deps),
+    ...rawRoutes(deps),
+    ...chatModelRoutes(deps.models),
+  ];
   return {
     name: 'chatcompat',
-    roots: ['/server/chatcompat', short],
-    routes: alsoBelow(
-      [
-        chatRoute(deps),
-        ...responsesRoutes(deps),
-        completionsRoute(deps),
-        embeddingsRoute(deps),
-        speechRoute(deps),
-        ...rawRoutes(deps),
-        ...chatModelRoutes(deps.models),
-      ],
-      root,
-      short,
-    ),
+    roots: ['/server/chatcompat', short, ...withoutVersion(routes)],
+    routes: alsoBelow(routes, root, short),
     refusal: (fault) => encodeFault(fault),
   };
 }
+
+/** `/chat`, `/models`…: what clients ask whose base address lacks the version. Nothing is there, and they are told so in their words. */
+const withoutVersion = (routes: readonly Route[]): readonly string[] => [
+  ...new Set(routes.map(({ path }) => path.slice(root.length).replace(/(?<=.)\/.*/, ''))),
+];
 
 /** The responses interface: answers that are kept, gone on from, and made in the background. */
 function responsesRoutes(deps: GeneratingDeps & CountDeps & Pick<BackgroundDeps, 'affords'>): readonly Route[] {

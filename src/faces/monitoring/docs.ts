@@ -72,7 +72,7 @@ function entryHtml({ method, path, also, operation }: Entry): string {
   const answered = done?.content && Object.values(done.content)[0];
   const errors = Object.keys(responses).filter((code) => /^[45]/.test(code));
   const parts = [
-    also.length > 0 ? `<p>Also ${also.map((one) => `<code>${escaped(one)}</code>`).join(', ')}</p>` : '',
+    also.length > 0 ? `<p class="also">Also ${also.map((one) => `<code>${breakable(one)}</code>`).join(', ')}</p>` : '',
     `<p class="scope">${scope === undefined ? 'No key needed.' : `Needs ${needs(scope)}.`}</p>`,
     ...(['path', 'query', 'header'] as const).map((where) => parametersHtml(where, parameters)),
     asked

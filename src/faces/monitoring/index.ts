@@ -38,7 +38,7 @@ export function monitoring({ clock, metrics, missing, landing, document }: Monit
     ...shown,
     method: 'GET',
     path,
-    ...(also === undefined ? {} : { also: [{ method: 'GET', path: also }] }),
+    ...(also === undefined ? {} : { also: [{ method: 'GET', path: also, isHidden: true }] }),
     scope: 'public',
     owner: 'nobody',
     summary,

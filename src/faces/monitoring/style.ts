@@ -10,7 +10,7 @@ h1 small { font-size: .5em; color: var(--quiet); font-weight: normal; }
 h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); padding-bottom: .25rem; }
 h3 { font-size: 1.05rem; margin: 0 0 .5rem; }
 h4 { font-size: 1rem; margin: 1rem 0 .25rem; }
-a { color: var(--accent); }
+a { color: var(--accent); overflow-wrap: break-word; }
 code { font: .9em ui-monospace, monospace; overflow-wrap: break-word; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; overflow-x: auto; margin: .5rem 0; }
 pre code { overflow-wrap: break-word; white-space: pre-wrap; }
@@ -33,7 +33,11 @@ main summary b { color: var(--accent); font-size: .85em; }
 main summary b.get { color: var(--good); }
 main summary b.delete { color: var(--bad); }
 main summary span { grid-column: 3; color: var(--quiet); }
-details:target { border-color: var(--accent); }
+details:target { border-color: var(--accent); padding-bottom: .75rem; }
+@supports selector(::details-content) {
+  details:target::details-content { content-visibility: visible; block-size: auto; }
+  main details:target > summary::before { content: '▾'; }
+}
 ul.fields { margin: .25rem 0; padding-left: .9rem; border-left: 2px solid var(--line); list-style: none; }
 ul.fields li { margin: .3rem 0; }
 .either { margin: .25rem 0 .25rem .9rem; }
@@ -56,6 +60,6 @@ em { color: var(--accent); font-style: normal; font-size: .8em; }
   }
 }
 @media (max-width: 40rem) { body { padding: 1rem; } main summary { grid-template-columns: 1rem 3.6rem minmax(0, 1fr); } main summary span { grid-column: 1 / -1; } }
-@media (min-width: 40rem) { p > code { white-space: nowrap; } }
+@media (min-width: 40rem) { p:not(.also) > code { white-space: nowrap; } }
 @media print { .contents { display: none; } }
 `;

@@ -96,6 +96,7 @@ providers:
 models:
   gpt: { targets: [{ provider: openai }, { provider: azure }] }
   flash: { targets: [{ provider: platform, model: gemini-2.5-flash }, { provider: file, model: gemini-2.5-flash }] }
+  "*": { targets: [{ provider: thinks }, { provider: claude }, { provider: gemini }, { provider: gone }] }
 `,
     });
   });
@@ -124,7 +125,7 @@ models:
       'provider thinks': 'ok: answers.',
       'provider claude': 'ok: answers.',
       'provider gemini': 'ok: answers.',
-      'provider open': 'ok: answers.',
+      'provider open': 'ok: answers; no model in the settings uses it.',
       'provider gone': 'failed: cannot be reached (ECONNREFUSED).',
       'region us-east1 of platform': 'ok: answers.',
       'region us-west1 of platform': 'ok: answers.',

@@ -171,6 +171,27 @@ describe('HEAD', () => {
   });
 });
 
+const hi = [{ role: 'user' as const, content: 'hi' }];
+
+test.each<[string, (client: OpenAI) => PromiseLike<unknown>]>([
+  ['chat', ({ chat }) => chat.completions.create({ model: 'built-in', messages: hi })],
+  ['streamed chat', ({ chat }) => chat.completions.create({ model: 'built-in', messages: hi, stream: true })],
+  ['completions', ({ completions }) => completions.create({ model: 'built-in', prompt: 'hi' })],
+  ['responses', ({ responses }) => responses.create({ model: 'built-in', input: 'hi' })],
+  ['a response', ({ responses }) => responses.retrieve('resp_1')],
+  ['conversations', ({ conversations }) => conversations.create()],
+  ['embeddings', ({ embeddings }) => embeddings.create({ model: 'built-in-embedding', input: 'hi' })],
+  ['models', ({ models }) => models.list()],
+  ['a model', ({ models }) => models.retrieve('built-in')],
+  ['speech', ({ audio }) => audio.speech.create({ model: 'built-in-speech', input: 'hi', voice: 'alloy' })],
+  ['images', ({ images }) => images.generate({ prompt: 'hi' })],
+  ['moderations', ({ moderations }) => moderations.create({ input: 'hi' })],
+])("an OpenAI SDK whose base address lacks /v1 and that asks for %s is told so by the error's message", async (_, ask) => {
+  const client = new OpenAI({ apiKey: server.key, baseURL: server.url, maxRetries: 0 });
+  const error = { type: 'invalid_request_error', code: 'not_found', message: expect.stringContaining('the base address for OpenAI clients is /v1') as string };
+  await expect(Promise.resolve(ask(client))).rejects.toMatchObject({ status: 404, error });
+});
+
 test('the document has each address of an operation, and says which are aliases', async () => {
   const { paths } = (await (await get('/openapi.json')).json()) as { paths: Record<string, Record<string, { operationId: string; 'x-alias-of'?: string }>> };
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));

@@ -5,7 +5,7 @@ import { always, cut, tooMany } from '../../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../../support/scripted-server.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
-type Content = Readonly<Record<string, { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }>>;
+type Content = Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>> }>>;
 
 const { server, upstream } = await scriptedServer(({ url }) => ({ yaml: everyWire({ url }) }));
 const { paths, components } = (await (await server.ask('/openapi.json')).json()) as {
@@ -24,7 +24,7 @@ function whole(schema: unknown): unknown {
 
 async function kept(path: string, answer: Response): Promise<unknown> {
   const { responses } = paths[path]!['post']!;
-  const { schema } = (responses[answer.status] ?? responses['default'])!.content['application/json']!;
+  const { schema } = (responses[answer.status] ?? responses['default'])!.content!['application/json']!;
   const body: unknown = await answer.json();
   expect([body, Compile(whole(schema) as Schema).Check(body)]).toEqual([body, true]);
   return body;
@@ -33,6 +33,34 @@ async function kept(path: string, answer: Response): Promise<unknown> {
 test('an object of any form stands in the document as such, not under the name of an answer that has any form, too', () => {
   expect(Object.entries(components.schemas).filter(([, { type, properties }]) => type === 'object' && JSON.stringify(properties) === '{}')).toEqual([]);
   expect(JSON.stringify(components.schemas['ChatcompatChatCompletionsRequest'])).not.toMatch(/schemas\/\w+Answer/);
+});
+
+/** All schemas and other objects of the document. */
+function* objectsIn(value: unknown): Generator<Readonly<Record<string, unknown>>> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield value as Readonly<Record<string, unknown>>;
+  for (const one of Object.values(value)) yield* objectsIn(one);
+}
+
+test('the document has no keyword of our own, and no pattern that needs a flag', () => {
+  const texts = [...objectsIn([paths, components])].filter(({ type }) => type === 'string');
+  expect(texts.filter(({ expected }) => expected !== undefined)).toEqual([]);
+  for (const { pattern } of texts)
+    if (typeof pattern === 'string') {
+      expect(pattern).not.toMatch(/\\p\{|\\u\{|\(\?</i);
+      expect(() => new RegExp(pattern)).not.toThrow();
+    }
+});
+
+test('each example of an answer is of the schema beside it', () => {
+  const bodies = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { responses }]) =>
+      Object.entries(responses).flatMap(([status, { content }]) => Object.values(content ?? {}).map((one) => ({ at: `${method} ${path} ${status}`, ...one }))),
+    ),
+  );
+  const shown = bodies.flatMap(({ at, schema, example }) => (example === undefined ? [] : [{ at, schema, example }]));
+  expect(shown.length).toBeGreaterThan(300);
+  expect(shown.flatMap(({ at, schema, example }) => (Compile(whole(schema) as Schema).Check(example) ? [] : [at]))).toEqual([]);
 });
 
 test('a streamed answer as an array, whole or cut off, is an array of pieces as the document has them', async () => {
@@ -57,7 +85,7 @@ test.each<[string, object, Record<string, string>]>([
 test('an MCP message is answered with a type that the document has', async () => {
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   const answer = await server.ask('/server/mcp', message, { headers: { accept: 'application/json, text/event-stream' } });
-  expect(Object.keys(paths['/server/mcp']!['post']!.responses[answer.status]!.content)).toContain(answer.headers.get('content-type'));
+  expect(Object.keys(paths['/server/mcp']!['post']!.responses[answer.status]!.content!)).toContain(answer.headers.get('content-type'));
   await answer.text();
 });
 
@@ -77,7 +105,7 @@ test('a stored response that is streamed again is answered with a type that the 
   const path = '/server/chatcompat/v1/responses';
   const { id } = (await (await server.ask(path, { model: 'chat', input: 'x' })).json()) as { id: string };
   const answer = await server.ask(`${path}/${id}?stream=true`);
-  expect(Object.keys(paths[`${path}/{id}`]!['get']!.responses[answer.status]!.content)).toContain(answer.headers.get('content-type')!.split(';')[0]);
+  expect(Object.keys(paths[`${path}/{id}`]!['get']!.responses[answer.status]!.content!)).toContain(answer.headers.get('content-type')!.split(';')[0]);
   await answer.text();
 });
 

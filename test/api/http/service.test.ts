@@ -65,7 +65,6 @@ test(proves('service.json-bodies', 'requests and answers are JSON, but for files
       "post /server/get-text-to-speech → audio/*",
       "get /metrics → text/plain",
       "get /docs → text/html",
-      "get /docs/ → text/html",
       "get /docs.css → text/css",
     ]
   `);

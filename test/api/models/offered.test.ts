@@ -169,6 +169,19 @@ test('a 404 for a model says which are there, and without a provider how an admi
   });
 });
 
+test('a 404 for a model tells administrators of a provider that no model uses', async () => {
+  const server = await start({ yaml: 'models:\n  built-in: {}\n', env: { OPENAI_API_KEY: 'a' } });
+  const { status, message } = await ask(server, 'gpt-4o');
+  expect([status, message]).toEqual([
+    404,
+    'The model `gpt-4o` does not exist or you do not have access to it. No model uses the provider openai: add one to models in the settings file, such as "*": { targets: [{ provider: openai }] } for every other name. Available: built-in.',
+  ]);
+  const user = (await (await server.ask('/server/admin/users', { email: 'ada@example.org' })).json()) as { id: number };
+  const made = (await (await server.ask(`/server/admin/users/${user.id}/keys`, { name: 'k' })).json()) as { key: string };
+  const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'hi' }] };
+  expect(await (await server.ask(chat, body, { headers: { authorization: `Bearer ${made.key}` } })).text()).not.toContain('openai:');
+});
+
 test('a long list of models is cut, and a key sees only its own', async () => {
   const models = Array.from({ length: 40 }, (_, at) => `  m${at}: { targets: [{ provider: built-in }] }`).join('\n');
   const server = await start({ yaml: `models:\n  built-in: false\n${models}\n` });

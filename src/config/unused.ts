@@ -1,0 +1,20 @@
+import { machinesOllama } from './found.ts';
+import { fieldOf } from './path.ts';
+import type { Settings } from './schema/index.ts';
+import type { Sources } from './sources.ts';
+
+/** Names of the providers that no model of the settings uses. Where the environment brings the model of all other names, vendors' own models are led to any provider. */
+export function unusedProviders({ providers, models, offeredBy }: Pick<Settings, 'providers' | 'models' | 'offeredBy'>): readonly string[] {
+  if (offeredBy !== undefined) return [];
+  const used = new Set(Object.values(models).flatMap(({ targets }) => targets.map(({ provider }) => provider)));
+  return Object.keys(providers).filter((name) => !used.has(name));
+}
+
+/** What to do about them. An Ollama that was found by itself is wanted by nobody. */
+export const unusedSaid = (settings: Settings, sources: Sources): readonly string[] =>
+  unusedProviders(settings)
+    .filter((name) => sources[fieldOf(['providers', name])] !== machinesOllama)
+    .map(
+      (name) =>
+        `The provider ${name} is configured, but no model uses it: add one to models in the settings file, such as "*": { targets: [{ provider: ${name} }] } for every other name.`,
+    );
