@@ -101,8 +101,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
   });
   const models = modelsSeen(administration, () => runtime!.models);
   const health = openHealth(() => settings().routing, clock, Math.random, healthLine(log));
-  const pages = openGuardedFetch({ ...outward, seconds: 6 }); // a shorter time than others get: there are other pages
-  const web = { fetcher: pages, failed: searchFailed(log, settings) };
+  const web = { fetcher: openGuardedFetch({ ...outward, seconds: 6 }), failed: searchFailed(log, settings) }; // a shorter time than others get: there are other pages
   const patterns = openPatterns(clock);
   const conformance = openConformance(clock);
   const pipeline = openPipeline({
@@ -122,6 +121,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     countTokens,
   });
   const offered = openOfferedModels(clock, log);
+  const learning = { close: learningSpent(first, ledger, { store, clock, log }) };
   const runtimeDeps = {
     offered,
     upstreams,
@@ -157,17 +157,14 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     regions: () => regionStates(runtime!.models, health),
     resetRegions: () => health.reset(),
     cooling: () => coolingOf(runtime!.models, health),
-    closing: [
-      learning(first, ledger, { store, clock, log }),
-      ...[offered, ledger, accounting, upstreams, patterns, conformance].map((one) => () => one.close()),
-    ],
+    closing: [learning, offered, ledger, accounting, upstreams, patterns, conformance].map((one) => () => one.close()),
   };
 }
 
 const learnMilliseconds = 5000;
 
 /** Tells the ledger every five seconds what all processes have booked, where the database is a server. While it is away, the last figures hold. */
-function learning({ databaseUrl }: Settings, ledger: Ledger, { store, clock, log }: Pick<CallsDeps, 'store' | 'clock' | 'log'>): () => void {
+function learningSpent({ databaseUrl }: Settings, ledger: Ledger, { store, clock, log }: Pick<CallsDeps, 'store' | 'clock' | 'log'>): () => void {
   if (databaseUrl === undefined) return () => {};
   const problem = problemsTo(log);
   const failed = (cause: unknown) => isAway(cause) || problem('What other processes have spent could not be read.', cause);
