@@ -160,10 +160,7 @@ test(proves('P-04', 'no message of an MCP server holds the event loop for 50 ms,
 
 test.each([
   ['notifications', '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'],
-  ['notifications of nothing', '{"jsonrpc":"2.0","method":"a"}'],
-  ['answers to nothing', '{"jsonrpc":"2.0","id":99,"result":{}}'],
   ['questions', '{"jsonrpc":"2.0","id":99,"method":"ping"}'],
-  ['what is no message', '{}'],
 ])(proves('P-04', 'a flood of %s does not hold the event loop for 50 ms'), { timeout: 240_000 }, async (_what, message) => {
   const mcp = await startScriptedMcp([]);
   const { tested, watched } = await withServer(mcp);
