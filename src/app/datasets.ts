@@ -89,7 +89,7 @@ export function openKnownDatasets(deps: DatasetsDeps): KnownDatasets {
   const cache = openEmbeddingCache(store);
   const secondIndex = openSecondIndex({ store, jobs });
   const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset });
-  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow });
+  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, listsOwner: true, changed: narrow });
   const actingFor = actingForBy(rights);
   const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;
   const hasModel = (caller: Caller, name: string) => calls.models(caller).find(name)?.kind === 'embedding';

@@ -42,11 +42,13 @@ export interface SharingDeps {
   readonly lock: (inside: Access, thing: number) => Promise<number | undefined>;
   /** How the audit trail names the thing; absent: by its number. */
   readonly idOf?: (inside: Access, thing: number) => Promise<string>;
+  /** Keeps what is given to the owner too, as grants narrow who else has the thing; absent: it is left out, as owners may do everything already. */
+  readonly listsOwner?: true;
   /** Called in the transaction in which all grants were set. */
   readonly changed?: (inside: Access, thing: number, grants: readonly Grant[]) => Promise<void>;
 }
 
-export function openSharing({ store, audit, kind, lock, idOf, changed }: SharingDeps): Sharing {
+export function openSharing({ store, audit, kind, lock, idOf, listsOwner, changed }: SharingDeps): Sharing {
   /** Changes grants and writes both into the trail. */
   const changing = (thing: number, by: Actor, work: (inside: Access, owner: number) => Promise<void>): Promise<readonly Grant[]> =>
     store.transaction(async (inside) => {
@@ -69,7 +71,7 @@ export function openSharing({ store, audit, kind, lock, idOf, changed }: Sharing
     set: (thing, items, by) =>
       changing(thing, by, async (inside, owner) => {
         const known = await resolved(inside, items);
-        const given = known.filter(({ user }) => user !== owner); // who may do everything already
+        const given = listsOwner ? known : known.filter(({ user }) => user !== owner);
         await setGrants(inside, kind, thing, given);
         await changed?.(inside, thing, given);
       }),

@@ -354,8 +354,21 @@ onBothDatabases('files in datasets', (database) => {
       expect([method, address, (await bob.ask(method, address)).status]).toEqual([method, address, 404]);
     await ada.ask('PUT', `/server/mine/datasets/${id}/grants`, { items: [{ user: bob.id, right: 'edit' }] });
     expect((await bob.ask('GET', passagePath)).status).toBe(200);
-    await ada.ask('PUT', `${one}/grants`, { items: [{ user: ada.email, right: 'read' }] }); // nobody but who administers the dataset
-    expect((await bob.ask('GET', passagePath)).status).toBe(200); // a grant to the owner narrows nothing
+    for (const [user, right] of [
+      [ada.email, 'read'],
+      [ada.id, 'admin'],
+    ] as const) {
+      const alone = [{ user: ada.id, right }];
+      expect((await ada.ask('PUT', `${one}/grants`, { items: [{ user, right }] })).body).toEqual({ items: alone });
+      expect((await ada.ask('GET', `${one}/grants`)).body).toEqual({ items: alone });
+      expect([(await bob.ask('GET', passagePath)).status, (await bob.ask('DELETE', one)).status]).toEqual([404, 404]);
+      expect(items(await bob.ask('GET', path)).map(({ filename }) => filename)).toEqual(['raw.md']);
+      expect((await ada.ask('PUT', `${one}/grants`, { items: [] })).body).toEqual({ items: [] });
+      expect((await bob.ask('GET', passagePath)).status).toBe(200);
+    }
+    const both = [ada.id, bob.id].map((user) => ({ user, right: 'read' }));
+    expect((await ada.ask('PUT', `${one}/grants`, { items: both })).body).toEqual({ items: both });
+    expect((await bob.ask('GET', passagePath)).status).toBe(200);
     const { body: team } = await all.admin('POST', '/server/admin/teams', { name: 'nobody', plan: 'unlimited', members: [] });
     await ada.ask('PUT', `${one}/grants`, { items: [{ team: team['id'], right: 'read' }] });
     for (const address of [one, passagePath, `${one}/original`]) expect([address, (await bob.ask('GET', address)).status]).toEqual([address, 404]);
