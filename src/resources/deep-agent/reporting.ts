@@ -60,7 +60,8 @@ export async function reported(run: Run, question: DeepQuestion, findings: reado
   const { sources } = found;
   const filter = () => new CitedText((number) => sources.at(number) !== undefined);
   const turns = [
-    ...systemTurn(question.instructions, toReport, question.today),
+    ...systemTurn(question.instructions),
+    ...systemTurn(toReport, question.today),
     ...earlierTurns(question),
     ...foundTurns(found, room),
     ...question.turns.slice(-1),
