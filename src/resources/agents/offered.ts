@@ -1,12 +1,12 @@
 import { Fault, ifFound } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { OfferedTool, ToolAnswer, ToolSource } from '#core/mcp-offers';
-import type { Caller, Context } from '#core/context';
+import type { Context } from '#core/context';
 import type { ShownRun } from '#core/run';
 import { withRefs } from '#core/schema-refs';
 import { begun, type NativeAgentDeps } from './beginning.ts';
 import { executed } from './execution.ts';
-import type { Agent, OwnAgent } from './types.ts';
+import type { Agent } from './types.ts';
 
 const prefix = 'agent__';
 /** Agents in a list. */
@@ -19,7 +19,7 @@ export function agentTools(deps: NativeAgentDeps): ToolSource {
     scopes: ['agent_builder'],
     async *tools({ caller }) {
       const { agents } = await deps.agents.page(caller, { offset: 0, limit: mostListed });
-      for (const agent of agents) if (isRunBy(agent, caller)) yield offered(agent);
+      for (const agent of agents) yield offered(agent);
     },
     async call(name, args, context) {
       const { caller } = context;
@@ -30,8 +30,6 @@ export function agentTools(deps: NativeAgentDeps): ToolSource {
     },
   };
 }
-
-const isRunBy = (agent: Agent | OwnAgent, { userId }: Pick<Caller, 'userId'>) => agent.isPublished || ('owner' in agent && agent.owner === userId);
 
 const offered = ({ id, definition: { name, description, variables } }: Agent): OfferedTool => ({
   name: prefix + id,

@@ -10,7 +10,7 @@ import { builtInAgents } from './built-in.ts';
 import type { Agent, AgentDefinition, AgentVersion, OwnAgent } from './types.ts';
 
 export interface AgentStore extends OwnRows<OwnAgent> {
-  /** A page of those by offset, with the built-in ones before them. @param search in the name or the description */
+  /** A page by offset of those that the reader may run, with the built-in ones before them. @param search in the name or the description */
   page(reader: Reader, asked: PageAsked): Promise<AgentPage>;
   /** The built-in one, or the version that the reader runs. @throws Fault `not-found`; `conflict` for one that was not published */
   runnable(reader: Reader, id: number): Promise<Agent | OwnAgent>;
@@ -151,7 +151,8 @@ async function pageOfAll(
   { offset, limit, search = '' }: PageAsked,
 ): Promise<AgentPage> {
   const wanted = search.toLowerCase();
-  const isFound = sql`(${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(description)) > 0)`;
+  const isRunnable = sql`(owner_id = ${reader.userId}::bigint or published is not null)`;
+  const isFound = sql`${isRunnable} and (${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(description)) > 0)`;
   const own = builtInAgents.filter(({ definition: { name, description } }) => `${name}\n${description}`.toLowerCase().includes(wanted));
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from ${tables(runByThem(reader))} where ${may('read', reader)} and ${isFound}`.execute(db);

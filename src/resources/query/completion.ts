@@ -33,6 +33,7 @@ export function completionOf(result: GenerateResult, { progress }: Context, deps
     ...emptyCompletion(deps.uuid, message),
     type: 'completion',
     references: referencesOf(material),
+    embedding_down: material.vectorsDown, // the vectors are passed over for no other reason
     vectors_down: material.vectorsDown,
     tool_calls: calls.length > 0 ? calls.map(({ id, name, json }) => ({ id, type: 'function', function: { name, arguments: json } })) : null,
     tool_calls_unified: calls.map(({ id, name, json }) => ({ id, name, arguments: argumentsIn(json), ...waitingOf(id, progress) })),

@@ -125,7 +125,7 @@ export const completionMembers = {
   uuid: Type.String({ description: 'For vote-down.' }),
   type: Type.String({ description: '`completion`; in a stream `yield` until the last.' }),
   references: Type.String(),
-  embedding_down: Type.Boolean(),
+  embedding_down: Type.Boolean({ description: 'The model of the vectors is gone or does not answer.' }),
   vectors_down: Type.Boolean({ description: 'The passages were found by their words alone.' }),
   added_obj: nullable(Type.Object({ deep_agent_id: Type.Integer({ description: 'Of the run, for `/server/get-deep-agent` and `/server/mine/runs/{id}`.' }) })),
   tool_calls: nullable(

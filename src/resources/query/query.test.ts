@@ -123,6 +123,7 @@ test('passages stand before the question with numbers, as material, and are cite
   expect(completion).toMatchObject({
     message: 'It is so [1], and so [2, 9].',
     references: '[1] Birds > text 1 - Metadata: {"filename": "birds.pdf", "page_number": 1}\n[2] Birds > text 2 - Metadata: {"filename": "birds.pdf"}',
+    embedding_down: true,
     vectors_down: true,
     provenance: { datasets: 'user_custom_7_birds_content,other', model: 'm-1' },
     sources: [],

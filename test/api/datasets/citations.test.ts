@@ -1,6 +1,8 @@
 /* What answers cite, from the front door: files as they are now, in the datasets that the asker may read now. */
+import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
 import { anyPlace } from '../../support/databases.ts';
+import { listening } from '../../support/fakes/listening.ts';
 import { proves } from '../../support/proves.ts';
 import { plainText } from './following.ts';
 import { newDataset, twoPeople, type Answer, type Person } from './people.ts';
@@ -45,6 +47,30 @@ test('texts and questions that are not English are searched by their words, and 
   expect(warnings(await question(ada, 'When does the library open in the morning?', english))).toBe('');
   const foreign = await question(ada, 'Um wie viel Uhr öffnet die Bibliothek an einem Werktag, und wann schließt sie wieder?', english);
   expect(warnings(foreign)).toMatch(/reads English only: the question was searched by its words alone/);
+});
+
+test('where the model of the vectors fails, passages are found by their words, and the answer says so, whole and streamed', { timeout: long }, async () => {
+  let isDown = false;
+  const provider = createServer((request, response) => {
+    const data = [{ object: 'embedding', index: 0, embedding: [1, 0] }];
+    const answer = () => response.writeHead(isDown ? 500 : 200, { 'content-type': 'application/json' }).end(JSON.stringify({ object: 'list', data }));
+    request.resume().on('end', answer);
+  });
+  const fake = `{ dialect: openai-chat, baseUrl: "${await listening(provider)}/v1", apiKeys: [k] }`;
+  const models = '{ meaning: { targets: [{ provider: fake }], kind: embedding } }';
+  const yaml = `providers: { fake: ${fake} }\nmodels: ${models}\ndefaults: { embedding: meaning, chat: built-in }\n`;
+  const { ada } = await twoPeople(await anyPlace(), { yaml, convert: plainText });
+  const dataset = await newDataset(ada, 'rules of the house');
+  await train(ada, dataset, 'Opening hours', 'The library opens at nine in the morning.');
+  const told = async () => {
+    const { body } = await question(ada, 'When does the library open?', dataset);
+    const streamed = await question(ada, 'When does the library open?', dataset, { streaming: true });
+    const last = JSON.parse(String(streamed.body['text'] ?? JSON.stringify(streamed.body)).split('@|@sep@|@').at(-1)!) as Answer['body'];
+    return [body, last].map(({ embedding_down, vectors_down, citations }) => [embedding_down, vectors_down, (citations as unknown[]).length]);
+  };
+  expect(await told()).toEqual(Array.from({ length: 2 }, () => [false, false, 1]));
+  isDown = true;
+  expect(await told()).toEqual(Array.from({ length: 2 }, () => [true, true, 1]));
 });
 
 test('an English table is searched by its meaning too', { timeout: long }, async () => {

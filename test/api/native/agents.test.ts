@@ -120,6 +120,20 @@ onBothDatabases('agents', ({ place }) => {
     expect(await execute(poor, short)).toMatchObject({ status: 200, body: { execution_status: 'completed' } });
   });
 
+  test('instructions that say what to answer are all that the built-in model answers, in each mode, whole and streamed', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all);
+    const exact = { instructions: 'Say exactly: PONG' };
+    const single = await made(ada, exact);
+    const autonomous = await made(ada, { ...exact, mode: 'autonomous' });
+    const router = await made(ada, { mode: 'router', instructions: 'Pick one.', tools: [{ type: 'agent', agent: single }] });
+    for (const id of [single, autonomous, router]) {
+      expect((await execute(ada, id, { message: 'Hello there.' })).body).toMatchObject({ response: { response: 'PONG' } });
+      const { events } = await runs(ada, all.server.url).executed({ agent_id: id, message: 'Hello there.', streaming: true });
+      expect(events.find(({ event }) => event === 'agent_response')?.data).toMatchObject({ data: { response: 'PONG' } });
+    }
+  });
+
   test('a run with several rounds is booked as steps of one request, each once', { timeout: long }, async () => {
     const mcp = await startScriptedMcp([toolNamed('one', { annotations: { readOnlyHint: true } })]);
     const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
@@ -150,10 +164,13 @@ test('versions: the owner runs the last one, everybody else the published one, a
   const id = await made(ada, {});
   await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ user: bob.id, right: 'read' }] });
   expect(await execute(bob, id)).toMatchObject({ status: 409 });
+  const seenBy = async (who: Person) => (await who.ask('POST', '/server/list-agents', { search: 'greeter' })).body;
+  expect([await seenBy(bob), await seenBy(ada)]).toMatchObject([{ total: 0, response: [] }, { total: 1, response: [{ id, is_published: false }] }]);
   expect((await ada.ask('POST', `${root}/${id}/publish`)).body).toMatchObject({ version: 1, publishedAt: expect.any(String) as string });
   expect((await ada.ask('PUT', `${root}/${id}`, { ...simple, name: 'Second' })).body).toMatchObject({ version: 2, published: 1 });
   expect((await execute(ada, id)).body['workflow']).toMatchObject({ name: 'Second', version: 2 });
   expect((await execute(bob, id)).body['workflow']).toMatchObject({ name: 'Greeter', version: 1 });
+  expect(await seenBy(bob)).toMatchObject({ total: 1, response: [{ id, current_version: 1 }] });
   expect((await bob.ask('GET', `${root}/${id}`)).body).not.toHaveProperty('instructions');
   expect((await bob.ask('PUT', `${root}/${id}`, simple)).status).toBe(403);
   expect((await bob.ask('GET', `${root}/${id}/versions`)).status).toBe(403);

@@ -201,6 +201,17 @@ onBothDatabases('a deep agent', ({ place }) => {
     },
   );
 
+  test('on the built-in model begins its report with what its instructions tell it to say exactly, and nothing of our own', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all);
+    const dataset = await town(ada);
+    const more = { dataset, model: 'built-in', system_prompt: 'Say exactly: PONG' };
+    const asked = await ada.ask('POST', '/server/query', { message: threeQuestions, mode: 'deep_agent', ...more });
+    const { told } = await followed(all.server.url, ada, String(idOf(asked)));
+    const { event, data } = told.at(-1)!;
+    expect([event, data['message']]).toEqual(['run.completed', expect.stringMatching(/^PONG(?![^]*(?:Write the answer|Today is))/)]);
+  });
+
   test('another’s run is not there, in any of the ways to it; a vote against one’s own leads to it', { timeout: long }, async () => {
     runsOn();
     const all = await visited(await place(), { upstream: upstream.url });
