@@ -1,4 +1,4 @@
-import { Fault } from '#core/fault';
+import { Fault, faultOf, reasonOf } from '#core/fault';
 import { isObject } from '#core/json';
 import type { Exchange } from '#http/exchange';
 import { Accepted, Bytes, eventText, isUpdates, Updates, WithSession, type NounRoute } from '#http/noun-route';
@@ -21,7 +21,7 @@ export function plainRoute(route: NounRoute): Route {
       if (answer instanceof Accepted) return exchange.sendJson(202, answer.value);
       if (answer instanceof Bytes) return sendBytes(exchange, answer);
       if (answer instanceof WithSession) return exchange.sendJson(route.makes ? 201 : 200, answer.value, cookieOf(answer, exchange));
-      if (answer instanceof Updates) return sendPieces(exchange, eventsOf(answer), events);
+      if (answer instanceof Updates) return sendPieces(exchange, eventsOf(answer), events, (fault) => eventText(answer.failed(fault)));
       return isUpdates(answer) ? sendPieces(exchange, framed(answer), events) : answer;
     },
   };
@@ -68,17 +68,32 @@ function sendBytes(exchange: Exchange, { contentType, content, headers }: Bytes)
   return sendPieces(exchange, content, head);
 }
 
-/** Sends the pieces as the client reads them. The head goes out with the first piece: until then a failure is a real 4xx or 5xx; behind it the connection is cut. */
-export async function sendPieces(exchange: Exchange, pieces: AsyncIterable<string | Uint8Array>, headers: readonly string[]): Promise<void> {
+/**
+ * Sends the pieces as the client reads them. The head goes out with the first piece: until then a failure is a real 4xx or 5xx; behind it the connection is cut,
+ * or the answer ends with the words that there are for it.
+ */
+export async function sendPieces(
+  exchange: Exchange,
+  pieces: AsyncIterable<string | Uint8Array>,
+  headers: readonly string[],
+  lastWords?: (fault: Fault) => string,
+): Promise<void> {
   let isOpen = false;
   const open = () => {
     if (!isOpen) exchange.open(200, headers);
     isOpen = true;
   };
-  for await (const piece of pieces) {
-    exchange.signal.throwIfAborted();
-    open();
-    if (!exchange.write(piece)) await exchange.drained();
+  try {
+    for await (const piece of pieces) {
+      exchange.signal.throwIfAborted();
+      open();
+      if (!exchange.write(piece)) await exchange.drained();
+    }
+  } catch (error) {
+    if (!lastWords || !exchange.opened || exchange.left) throw error;
+    exchange.write(lastWords(faultOf(reasonOf(error, exchange.signal))));
+    exchange.end();
+    throw error;
   }
   open();
   exchange.end();

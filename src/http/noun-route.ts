@@ -120,11 +120,14 @@ export type Framing = 'events' | 'text';
 /** What happens, told as it happens: server-sent events, or what the client of the native interface asks for. */
 export class Updates {
   readonly updates: AsyncIterable<Update>;
+  /** The last update where telling them fails: the server shuts down, or the client may not hear more. */
+  readonly failed: (fault: Fault) => Update;
   /** For a client of the native interface that asks for neither. */
   readonly usual: Framing;
 
-  constructor(updates: AsyncIterable<Update>, usual: Framing = 'events') {
+  constructor(updates: AsyncIterable<Update>, failed: Updates['failed'], usual: Framing = 'events') {
     this.updates = updates;
+    this.failed = failed;
     this.usual = usual;
   }
 }

@@ -4,7 +4,7 @@ import { nativeRefusal } from '../native-fault.ts';
 import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import { coerced, unfolded } from '#http/coerce';
-import { Accepted, Conversation, eventText, type Framing, type NounRoute, type PlainAsked, Speech, Updates } from '#http/noun-route';
+import { Accepted, Conversation, eventText, type Framing, type NounRoute, type PlainAsked, Speech, type Update, Updates } from '#http/noun-route';
 import type { Exchange } from '#http/exchange';
 import type { Face, Route } from '#http/route';
 import { writeLargeJson } from '#kit/json/large';
@@ -149,14 +149,15 @@ function framingFor(exchange: Exchange): Framing | undefined {
 }
 
 /** Sends updates as they come: as server-sent events, or as objects with delimiters between them. */
-function answerUpdates(exchange: Exchange, { updates, usual }: Updates): Promise<void> {
+function answerUpdates(exchange: Exchange, { updates, failed, usual }: Updates): Promise<void> {
   const isText = (framingFor(exchange) ?? usual) === 'text';
   const plain = delimited();
-  const framed = isText ? ({ value }: { readonly value: object }) => plain.framed(value) : eventText;
+  const framed = isText ? ({ value }: Update) => plain.framed(value) : eventText;
   const contentType = isText ? 'text/plain; charset=utf-8' : 'text/event-stream; charset=utf-8';
-  return sendPieces(exchange, pieces(updates, framed), ['content-type', contentType, 'x-accel-buffering', 'no']);
+  const headers = ['content-type', contentType, 'x-accel-buffering', 'no'];
+  return sendPieces(exchange, pieces(updates, framed), headers, (fault) => framed(failed(fault)));
 }
 
-async function* pieces<One>(updates: AsyncIterable<One>, framed: (update: One) => string): AsyncGenerator<string> {
+async function* pieces(updates: AsyncIterable<Update>, framed: (update: Update) => string): AsyncGenerator<string> {
   for await (const update of updates) yield framed(update);
 }

@@ -1,3 +1,4 @@
+import type { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import type { Runs, ShownRun, ToldEvent } from '#core/run';
 import type { Update } from '#http/noun-route';
@@ -100,6 +101,14 @@ export async function* executing(execution: Execution): AsyncGenerator<Update> {
   const { state, waitsFor } = await runs.one(userId, id);
   if (state === 'waiting') yield update('workflow_waiting', { execution_id: id, waitsFor }, new Date().toISOString());
 }
+
+/** The last that a client is told when the stream is cut: of the run it says something only where the caller may no longer have it. */
+export const executingFailed =
+  ({ id }: Pick<Execution, 'id'>) =>
+  ({ message, status }: Fault): Update => {
+    const isEnded = status === 401 || status === 403;
+    return update('workflow_failed', { execution_id: id, execution_status: isEnded ? 'failed' : 'unknown', error: message }, new Date().toISOString());
+  };
 
 const update = (event: string, data: object, timestamp: string): Update => ({ event, value: { event, data, timestamp } });
 

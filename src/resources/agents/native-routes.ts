@@ -3,7 +3,7 @@ import type { JsonObject } from '#core/json';
 import { nounRoute, Updates, type NounRoute } from '#http/noun-route';
 import { nullable } from '#http/schemas';
 import { begun, type NativeAgentDeps } from './beginning.ts';
-import { executed, executing } from './execution.ts';
+import { executed, executing, executingFailed } from './execution.ts';
 import type { Agent, OwnAgent } from './types.ts';
 
 const Item = Type.Object({
@@ -98,7 +98,7 @@ export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
         const agent = await deps.agents.runnable(caller, input.agent_id);
         const id = await begun({ caller, agent, input, files, signal, requestId: by.requestId ?? '', address: by.address ?? undefined, choices }, deps);
         const execution = { runs: deps.runs, userId: caller.userId, id, agent, signal };
-        return (input.streaming ?? framing !== undefined) ? new Updates(executing(execution)) : executed(execution);
+        return (input.streaming ?? framing !== undefined) ? new Updates(executing(execution), executingFailed(execution)) : executed(execution);
       },
     }),
   ];

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Runs } from '#core/run';
 import { nounRoute, unknownThing, Updates, type NounRoute } from '#http/noun-route';
-import { afterOf, updatesOf } from './updates.ts';
+import { afterOf, followingFailed, updatesOf } from './updates.ts';
 
 /** Deep runs in the words of the native interface. They are begun by `/server/query`. */
 export function nativeRunRoutes(runs: Pick<Runs, 'one' | 'follow'>): readonly NounRoute[] {
@@ -20,7 +20,7 @@ export function nativeRunRoutes(runs: Pick<Runs, 'one' | 'follow'>): readonly No
         const after = afterOf(lastEventId);
         const { kind } = await runs.one(caller.userId, id);
         if (kind !== 'deep_agent') throw unknownThing('run');
-        return new Updates(updatesOf(runs.follow(caller.userId, id, { after, signal })), 'text');
+        return new Updates(updatesOf(runs.follow(caller.userId, id, { after, signal })), followingFailed, 'text');
       },
     }),
   ];

@@ -6,7 +6,7 @@ import { closed, nullable, shownAs } from '#http/schemas';
 import { ownerOf, ownerQuery } from '../owner.ts';
 import { cursorOf, idBefore, pageOf, pageQuery, pageSchema } from '../pagination.ts';
 import type { OpenRuns } from './store.ts';
-import { afterOf, updatesOf } from './updates.ts';
+import { afterOf, followingFailed, updatesOf } from './updates.ts';
 
 const object = Type.Unsafe<JsonObject>(Type.Object({}));
 const WaitsForObject = Type.Union([
@@ -78,7 +78,7 @@ export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
       async answer({ caller, params, query: whose, lastEventId, signal }) {
         const userId = ownerOf(caller, whose);
         const run = await runs.one(userId, params['id']!);
-        return new Updates(updatesOf(runs.follow(userId, run.id, { after: afterOf(lastEventId), signal })));
+        return new Updates(updatesOf(runs.follow(userId, run.id, { after: afterOf(lastEventId), signal })), followingFailed);
       },
     }),
     ...decisionRoutes(runs),

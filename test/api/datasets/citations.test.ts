@@ -65,7 +65,8 @@ test('where the model of the vectors fails, passages are found by their words, a
   const told = async () => {
     const { body } = await question(ada, 'When does the library open?', dataset);
     const streamed = await question(ada, 'When does the library open?', dataset, { streaming: true });
-    const last = JSON.parse(String(streamed.body['text'] ?? JSON.stringify(streamed.body)).split('@|@sep@|@').at(-1)!) as Answer['body'];
+    const { text = JSON.stringify(streamed.body) } = streamed.body as { readonly text?: string };
+    const last = JSON.parse(text.split('@|@sep@|@').at(-1)!) as Answer['body'];
     return [body, last].map(({ embedding_down, vectors_down, citations }) => [embedding_down, vectors_down, (citations as unknown[]).length]);
   };
   expect(await told()).toEqual(Array.from({ length: 2 }, () => [false, false, 1]));

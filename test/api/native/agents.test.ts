@@ -165,7 +165,10 @@ test('versions: the owner runs the last one, everybody else the published one, a
   await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ user: bob.id, right: 'read' }] });
   expect(await execute(bob, id)).toMatchObject({ status: 409 });
   const seenBy = async (who: Person) => (await who.ask('POST', '/server/list-agents', { search: 'greeter' })).body;
-  expect([await seenBy(bob), await seenBy(ada)]).toMatchObject([{ total: 0, response: [] }, { total: 1, response: [{ id, is_published: false }] }]);
+  expect([await seenBy(bob), await seenBy(ada)]).toMatchObject([
+    { total: 0, response: [] },
+    { total: 1, response: [{ id, is_published: false }] },
+  ]);
   expect((await ada.ask('POST', `${root}/${id}/publish`)).body).toMatchObject({ version: 1, publishedAt: expect.any(String) as string });
   expect((await ada.ask('PUT', `${root}/${id}`, { ...simple, name: 'Second' })).body).toMatchObject({ version: 2, published: 1 });
   expect((await execute(ada, id)).body['workflow']).toMatchObject({ name: 'Second', version: 2 });

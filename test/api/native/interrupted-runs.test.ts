@@ -2,8 +2,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { anyPlace } from '../../support/databases.ts';
 import { always, hang, headersThenHang, ok, startUpstream, toolCalls } from '../../support/fakes/upstream/index.ts';
-import { runs } from './run-events.ts';
-import { person, visited, type Asker } from './visitors.ts';
+import { eventsIn, runs, type SentEvent } from './run-events.ts';
+import { person, visited, type Asker, type Person, type Visited } from './visitors.ts';
 
 const long = 120_000;
 const model = 'gpt-4o-mini';
@@ -80,4 +80,55 @@ test('a run that takes too long ends with the same status whole and in streams',
   expect(whole.body).toMatchObject({ status: 200, execution_status: 'timeout', error });
   const { events } = await runs(ada, all.server.url).executed({ agent_id, message: 'Go.', streaming: true });
   expect(events.at(-1)).toMatchObject({ event: 'workflow_failed', data: { data: { execution_status: 'timeout', error } } });
+});
+
+const ways: readonly [string, (all: Visited, who: Person) => Promise<unknown>, { readonly error: RegExp; readonly status: string }][] = [
+  ['the server shuts down', ({ server }) => server.close(), { error: /^The server is shutting down\.$/, status: 'unknown' }],
+  [
+    'its user is suspended',
+    ({ admin }, { id }) => admin('PATCH', `/server/admin/users/${id}`, { status: 'suspended' }),
+    { error: /API key/, status: 'failed' },
+  ],
+  ['its key is deleted', ({ admin }, { id, keyId }) => admin('DELETE', `/server/admin/users/${id}/keys/${keyId}`), { error: /API key/, status: 'failed' }],
+];
+
+test.each(ways)('a run whose stream is cut tells so in its last event, whichever stream it is: %s', { timeout: long }, async (_, cut, { error, status }) => {
+  const { upstream, all, ada, made } = await begun();
+  const agent = await made({});
+  upstream.script(headersThenHang({ afterEvents: 3 }), headersThenHang({ afterEvents: 3 }), headersThenHang({ afterEvents: 3 }));
+  const { execute, followed } = runs(ada, all.server.url);
+  const asked = { agent_id: agent, message: 'Go.', streaming: true };
+  const executing = await Promise.all(['text/event-stream', 'text/plain'].map((accept) => execute(asked, accept)));
+  const deep = await ada.ask('POST', '/server/query', { message: 'What is it?', mode: 'deep_agent', model });
+  const id = (deep.body['added_obj'] as { deep_agent_id: number }).deep_agent_id;
+  const whole = await ada.ask('GET', `/server/mine/runs?kind=agent`);
+  const [{ id: run }] = whole.body['items'] as [{ id: number }];
+  const deepAgent = (accept: string) =>
+    fetch(`${all.server.url}/server/get-deep-agent`, {
+      method: 'POST',
+      headers: { 'x-access-tokens': ada.key, 'content-type': 'application/json', accept },
+      body: JSON.stringify({ deep_agent_id: id }),
+    });
+  const following = await Promise.all([followed(String(run)), deepAgent('text/event-stream'), deepAgent('text/plain')]);
+  await upstream.until((requests) => requests.filter(({ piecesSent }) => piecesSent >= 3).length === 3);
+  const texts = Promise.all([...executing, ...following].map((answer) => answer.text()));
+  await cut(all, ada);
+  const told = (await texts).map((text) => {
+    const frames = text.startsWith('{') ? text.split('@|@sep@|@').map((frame) => JSON.parse(frame) as SentEvent) : [];
+    return frames.length > 0 ? frames : eventsIn(text).map(({ data }) => data as unknown as SentEvent);
+  });
+  for (const events of told.slice(0, 2)) {
+    const failures = events.filter(({ event }) => event === 'workflow_failed');
+    expect(failures).toEqual([events.at(-1)]);
+    expect(failures[0]!.data).toEqual({
+      execution_id: expect.any(String) as string,
+      execution_status: status,
+      error: expect.stringMatching(error) as string,
+    });
+  }
+  for (const events of told.slice(2)) {
+    const last = events.at(-1)!;
+    expect(last).toMatchObject({ event: expect.stringMatching(/^(stream|run)\.failed$/) as string, data: { message: expect.stringMatching(error) as string } });
+    if (status === 'unknown') expect(last).toMatchObject({ event: 'stream.failed', data: { status: 503 } });
+  }
 });
