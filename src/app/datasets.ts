@@ -89,7 +89,7 @@ export function openKnownDatasets(deps: DatasetsDeps): KnownDatasets {
   const cache = openEmbeddingCache(store);
   const secondIndex = openSecondIndex({ store, jobs });
   const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset });
-  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, listsOwner: true, changed: narrow });
+  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, ownerOfNarrowed, changed: narrow });
   const actingFor = actingForBy(rights);
   const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;
   const hasModel = (caller: Caller, name: string) => calls.models(caller).find(name)?.kind === 'embedding';
@@ -163,6 +163,12 @@ async function lockFile({ db }: Access, id: number): Promise<number | undefined>
 /** A file without grants of its own is everybody's who has the dataset. */
 async function narrow({ db }: Access, id: number, grants: readonly unknown[]): Promise<void> {
   await sql`update dataset_files set narrowed = ${grants.length > 0}::boolean where id = ${id}`.execute(db);
+}
+
+async function ownerOfNarrowed({ db }: Access, id: number): Promise<number | undefined> {
+  const { rows } = await sql<{ owner: number }>`
+    select owner_id as owner from dataset_files join datasets on datasets.id = dataset_id where dataset_files.id = ${id} and narrowed`.execute(db);
+  return rows[0]?.owner;
 }
 
 const instruction =

@@ -42,21 +42,29 @@ export interface SharingDeps {
   readonly lock: (inside: Access, thing: number) => Promise<number | undefined>;
   /** How the audit trail names the thing; absent: by its number. */
   readonly idOf?: (inside: Access, thing: number) => Promise<string>;
-  /** Keeps what is given to the owner too, as grants narrow who else has the thing; absent: it is left out, as owners may do everything already. */
-  readonly listsOwner?: true;
+  /**
+   * The owner of a thing that its grants narrow, undefined for one that they do not: what is given to owners then counts, and alone stands for what was given to
+   * users and teams who are gone. Absent: it is left out, as owners may do everything already.
+   */
+  readonly ownerOfNarrowed?: (access: Access, thing: number) => Promise<number | undefined>;
   /** Called in the transaction in which all grants were set. */
   readonly changed?: (inside: Access, thing: number, grants: readonly Grant[]) => Promise<void>;
 }
 
-export function openSharing({ store, audit, kind, lock, idOf, listsOwner, changed }: SharingDeps): Sharing {
+export function openSharing({ store, audit, kind, lock, idOf, ownerOfNarrowed, changed }: SharingDeps): Sharing {
+  const listed = async (access: Access, thing: number): Promise<readonly Grant[]> => {
+    const grants = await grantsOf(access, kind, thing);
+    const owner = grants.length === 0 ? await ownerOfNarrowed?.(access, thing) : undefined;
+    return owner === undefined ? grants : [{ user: owner, right: 'admin' }];
+  };
   /** Changes grants and writes both into the trail. */
   const changing = (thing: number, by: Actor, work: (inside: Access, owner: number) => Promise<void>): Promise<readonly Grant[]> =>
     store.transaction(async (inside) => {
       const owner = await lock(inside, thing);
       if (owner === undefined) throw unknownThing(kind);
-      const before = await grantsOf(inside, kind, thing);
+      const before = await listed(inside, thing);
       await work(inside, owner);
-      const after = await grantsOf(inside, kind, thing);
+      const after = await listed(inside, thing);
       await audit(inside, {
         by,
         action: `${kind}.share`,
@@ -67,11 +75,11 @@ export function openSharing({ store, audit, kind, lock, idOf, listsOwner, change
       return after;
     });
   return {
-    list: (thing) => grantsOf(store, kind, thing),
+    list: (thing) => listed(store, thing),
     set: (thing, items, by) =>
       changing(thing, by, async (inside, owner) => {
         const known = await resolved(inside, items);
-        const given = listsOwner ? known : known.filter(({ user }) => user !== owner);
+        const given = ownerOfNarrowed ? known : known.filter(({ user }) => user !== owner);
         await setGrants(inside, kind, thing, given);
         await changed?.(inside, thing, given);
       }),
@@ -135,6 +143,8 @@ export interface GrantRoutesDeps {
   readonly path: string;
   /** What it is called in the document: `dataset`. */
   readonly what: string;
+  /** Who has it in any case; absent: its owner. */
+  readonly beside?: string;
   /** The thing's id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
   readonly administered: (caller: Caller, params: Readonly<Record<string, string>>, query: { readonly owner?: number | undefined }) => Promise<number>;
   /** Who may give it to everybody; absent: whoever may say who else uses it. */
@@ -142,7 +152,15 @@ export interface GrantRoutesDeps {
 }
 
 /** Who may do what with a thing, for those who may say so. */
-export function grantRoutes({ sharing, scope, path, what, administered, mayGiveToEverybody = () => true }: GrantRoutesDeps): readonly NounRoute[] {
+export function grantRoutes({
+  sharing,
+  scope,
+  path,
+  what,
+  beside = 'its owner',
+  administered,
+  mayGiveToEverybody = () => true,
+}: GrantRoutesDeps): readonly NounRoute[] {
   const common = {
     scope,
     owner: 'caller',
@@ -152,12 +170,12 @@ export function grantRoutes({ sharing, scope, path, what, administered, mayGiveT
   return [
     nounRoute('GET', `${path}/grants`, {
       ...common,
-      summary: `Who may do what with a ${what}, beside its owner.`,
+      summary: `Who may do what with a ${what}, beside ${beside}.`,
       answer: async ({ caller, params, query }) => ({ items: await sharing.list(await administered(caller, params, query)) }),
     }),
     nounRoute('PUT', `${path}/grants`, {
       ...common,
-      summary: `Says who may do what with a ${what}, beside its owner.`,
+      summary: `Says who may do what with a ${what}, beside ${beside}.`,
       input: GrantList,
       async answer({ caller, by, params, query, input: { items } }) {
         const thing = await administered(caller, params, query);

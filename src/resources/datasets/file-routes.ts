@@ -64,6 +64,7 @@ export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {
       scope: 'datasets',
       path: `${path}/:file`,
       what: 'file of a dataset',
+      beside: 'whoever administers the dataset',
       async administered(caller, params, query) {
         const reader = readerOf(caller, query);
         const { id } = await datasets.one(reader, datasetIn(params), 'admin');

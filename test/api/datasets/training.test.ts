@@ -390,6 +390,12 @@ onBothDatabases('files in datasets', (database) => {
     ])
       expect([answer.status, JSON.stringify(answer.body)]).toEqual([403, expect.stringContaining('You may not change a <b>.txt.')]);
     expect((await ada.ask('GET', one)).body).toMatchObject({ state: 'done', bytes: hours.length, jobId: items(made)[0]!['jobId'] });
+    // where all to whom the file was given are gone it stays closed, as its grants say
+    expect((await all.admin('DELETE', `/server/admin/teams/${team['id'] as number}`)).status).toBe(200);
+    const left = { items: [{ user: ada.id, right: 'admin' }] };
+    expect((await ada.ask('GET', `${one}/grants`)).body).toEqual(left);
+    expect((await ada.ask('PUT', `${one}/grants`, left)).body).toEqual(left);
+    expect((await bob.ask('GET', one)).status).toBe(404);
     await ada.ask('PUT', `${one}/grants`, { items: [{ user: bob.id, right: 'read' }] });
     expect((await bob.ask('GET', one)).status).toBe(200);
     expect((await bob.ask('DELETE', one)).status).toBe(403);
