@@ -21,6 +21,7 @@ describe('a 404 says that the model is missing', () => {
     ['x', 'The model is not available in this region.'],
     ['x', 'Publisher model was not found or your project does not have access to it.'],
     ['x', 'The requested model is unavailable.'],
+    ['x', 'Requested entity was not found.'],
   ])('of %s with %j', (model, message) => {
     expect(missingIn(message, model)).toBe('model');
   });
@@ -58,9 +59,12 @@ describe('a 404 says that something else is missing', () => {
     expect(decodeOpenAI(400, tool, {}, 'gpt-x')).toMatchObject({ code: 'invalid', details: { field: 'tools[0].model' } });
   });
 
-  test.each(['Invalid URL (POST /v1/models)', 'Not Found', '', 'Resource not found', 'no such route'])('or the address, with %j', (message) => {
-    expect(missingIn(message, 'gpt-x')).toBe('address');
-  });
+  test.each(['Invalid URL (POST /v1/models)', 'Not Found', '', 'Resource not found', 'Method not found.', 'no such route'])(
+    'or the address, with %j',
+    (message) => {
+      expect(missingIn(message, 'gpt-x')).toBe('address');
+    },
+  );
 
   test('in time that does not grow with the sentence', () => {
     for (const unit of ['the ', 'model', ' ', '"', 'no model ']) expect(missingIn(unit.repeat(100_000), 'x')).toBeOneOf(['address', 'missing']);

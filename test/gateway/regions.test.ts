@@ -17,6 +17,7 @@ import {
   notFound,
   ok,
   on,
+  refusal,
   slowThinker,
   startUpstream,
   times,
@@ -60,6 +61,8 @@ ${Object.keys(orders)
   .join('\n')}
   flash-refused: { targets: [{ provider: refused, model: gemini-2.5-flash }] }
   flash-resident: { targets: [{ provider: resident, model: gemini-2.5-flash }], residency: south }
+  gemini-2.5-pro: { targets: [{ provider: listed }], tier: pro }
+  gemini-2.0-pro: { targets: [{ provider: mixed }], tier: pro }
   flash-weighted: { targets: [{ provider: listed, model: gemini-2.0-flash, weight: 1 }, { provider: backwards, model: gemini-2.0-flash }] }
 limits: { holdHeadersSeconds: 5, hangSeconds: { stream: 1, whole: 1 }, firstByteSeconds: 2, streamIdleSeconds: 1 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
@@ -168,6 +171,12 @@ describe('seven regions', () => {
     upstream.script(always(on({ region: 'us-central1', model: 'gemini-2.0-flash' }, notFound('model'))));
     expect(await ask('flash-weighted')).toMatchObject({ status: 200, attempts: 2 });
     expect(await ask('flash-weighted')).toMatchObject({ status: 200, attempts: 1 });
+  });
+
+  test('a model that all regions lack without naming it falls back to the best of its tier', async () => {
+    upstream.script(always(on({ model: 'gemini-2.5-pro' }, refusal(404, { message: 'Requested entity was not found.' }))));
+    expect(await ask('gemini-2.5-pro')).toMatchObject({ status: 200, attempts: 8 });
+    expect(upstream.requests.map(({ model }) => model)).toEqual([...seven.map(() => 'gemini-2.5-pro'), 'gemini-2.0-pro']);
   });
 
   test('a residency is never left', async () => {

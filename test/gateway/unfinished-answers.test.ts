@@ -1,10 +1,12 @@
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { askFace, faces } from '../support/all-faces.ts';
-import { on, replay, stream as pieces, unterminated, type Behaviour } from '../support/fakes/upstream/index.ts';
+import type { End } from '../support/fakes/upstream/answer.ts';
+import { always, on, replay, stream as pieces, unterminated, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { loggedAs } from '../support/members.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
-const { upstream, server } = await scriptedServer((upstream) => ({ yaml: everyWire(upstream) }));
+const { upstream, server } = await scriptedServer((upstream) => ({ yaml: `${everyWire(upstream)}limits: { streamIdleSeconds: 1 }\n` }));
 
 type Wire = 'chat' | 'responses' | 'messages' | 'gemini';
 type Frame = Readonly<Record<string, unknown>>;
@@ -130,18 +132,58 @@ describe.each(faces)('a client of %s', (face) => {
   });
 });
 
-test.each([
-  ['chat', 'completed'],
-  ['responses', 'completed'],
-  ['messages', 'completed'],
-  ['gemini', 'upstream-cut'], // no frame of it says that nothing follows
-])('a connection that ends without the end of the body is no harm where a provider of %s has said that the answer is over', async (model, end) => {
+/** Answers without what usually follows the reason why they end. */
+const finished: readonly (readonly [wire: Wire, frames: readonly Frame[]])[] = [
+  ['chat', [...spoken, chunk({}, 'stop')]],
+  ['messages', [begun(), ...text, over('end_turn')[0]!]],
+  ['gemini', [candidate([{ text: 'Well. ' }]), candidate([{ text: 'Yes' }], { finishReason: 'STOP' })]],
+];
+const ended = (frames: readonly Frame[], end: End) => on({}, { name: `ends by ${end}`, answer: () => ({ ...pieces(framed(frames)), end }) });
+
+describe.each(['fin', 'reset', 'silence'] as const)('a connection that ends by %s', (end) => {
+  /** What the clients of all interfaces get, and how the log says that it ended. */
+  async function outcomes(model: Wire, frames: readonly Frame[]) {
+    upstream.script(always(ended(frames, end)));
+    return Promise.all(
+      faces.map(async (face) => {
+        const { complete, error, headers } = await askFace(server, face, { model, content: 'hi', stream: true });
+        return { face, isWhole: complete && error === '', logged: (await loggedAs(server, headers.get('x-request-id')!)).end };
+      }),
+    );
+  }
+
+  test.each(finished)('is no harm where a provider of %s has given the reason why the answer ends', async (model, frames) => {
+    expect(await outcomes(model, frames)).toEqual(faces.map((face) => ({ face, isWhole: true, logged: 'completed' })));
+  });
+
+  test.each(finished)('leaves an answer of %s incomplete before that', async (model, frames) => {
+    const logged = end === 'silence' ? 'timed-out' : 'upstream-cut';
+    expect(await outcomes(model, frames.slice(0, -1))).toEqual(faces.map((face) => ({ face, isWhole: false, logged })));
+  });
+
+  test.each(['chat', 'gemini'] as const)('leaves an answer of %s incomplete of which only one of two candidates has ended', async (model) => {
+    upstream.script(ended(finished.find(([wire]) => wire === model)![1], end));
+    expect((await askFace(server, 'chat', { model, content: 'hi', stream: true, more: { n: 2 } })).error).not.toBe('');
+  });
+});
+
+test('an answer may go on behind a reason why it ends that each of its pieces has', async () => {
+  const [first, last] = ['Well. ', 'Yes'].map((text) => `data: ${JSON.stringify(candidate([{ text }], { finishReason: 'STOP' }))}\n\n`);
+  async function* paused() {
+    yield first!;
+    await setTimeout(700);
+    yield last!;
+  }
+  upstream.script(on({}, { name: 'a pause', answer: () => ({ ...pieces(paused()), end: 'reset' }) }));
+  expect(await askFace(server, 'chat', { model: 'gemini', content: 'hi', stream: true })).toMatchObject({ complete: true, error: '', text: 'Well. Yes' });
+});
+
+test.each(['chat', 'responses', 'messages', 'gemini'])('a body without its end is no harm where a provider of %s has sent all of its answer', async (model) => {
   for (const face of faces) {
     upstream.script(unterminated());
     const { complete, error, headers } = await askFace(server, face, { model, content: 'hi', stream: true });
-    if (end === 'completed') expect([face, complete, error]).toEqual([face, true, '']);
-    else expect([face, error]).not.toEqual([face, '']);
-    expect((await loggedAs(server, headers.get('x-request-id')!)).end).toBe(end);
+    expect([face, complete, error]).toEqual([face, true, '']);
+    expect((await loggedAs(server, headers.get('x-request-id')!)).end).toBe('completed');
   }
 });
 

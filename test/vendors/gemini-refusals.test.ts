@@ -59,6 +59,8 @@ const effort = (face: Face, word: string): object =>
         ? { thinking: { type: 'disabled' } }
         : { thinking: { type: 'adaptive' }, output_config: { effort: word } };
 
+const limit = (face: Face, most: number): object => ({ [spelled(face, 'max_tokens')]: most });
+
 describe('thinking', () => {
   const budgetOf = (body: Sent) => body.generationConfig?.thinkingConfig?.thinkingBudget;
 
@@ -69,7 +71,7 @@ describe('thinking', () => {
       200,
       expect.stringContaining(`${spelled(face, 'reasoning_effort')}: this model always thinks`),
     ]);
-    expect((await ask(face, effort(face, 'high'), true)).status).toBe(200);
+    expect((await ask(face, { ...effort(face, 'high'), ...limit(face, 40_000) }, true)).status).toBe(200);
     expect((await ask(face, effort(face, 'none'))).status).toBe(200);
     expect(thinkingSent()).toEqual([
       { thinkingBudget: 0 },
@@ -97,6 +99,32 @@ describe('thinking', () => {
       { thinkingBudget: 0 },
       { thinkingBudget: 8192, includeThoughts: true },
     ]);
+  });
+
+  test.each(faces)('leaves a quarter of its limit to the answer of %s, and is left out where that is too little to think', async (face) => {
+    upstream.script(always(ok()));
+    const warnings: (string | null)[] = [];
+    for (const most of [40_000, 5000, 500, 100])
+      warnings.push((await ask(face, { ...effort(face, 'high'), ...limit(face, most) })).headers.get('x-dragoman-warnings'));
+    expect(thinkingSent()).toEqual([
+      { thinkingBudget: 24_576, includeThoughts: true },
+      { thinkingBudget: 3750, includeThoughts: true },
+      { thinkingBudget: 375, includeThoughts: true },
+      { thinkingBudget: 0 },
+    ]);
+    expect(warnings).toEqual([null, null, null, expect.stringContaining(`${spelled(face, 'reasoning_effort')}: `)]);
+  });
+
+  test('that is too little for the model is the least of one that always thinks, and none of others', async () => {
+    const asking = () => ask('chat', { ...effort('chat', 'high'), max_tokens: 600 });
+    refusing('Thinking budget is out of range; supported values are integers from 512 to 24576.', (body) => budgetOf(body) === 450);
+    expect((await asking()).headers.get('x-dragoman-warnings')).toContain('too little to think');
+    expect(thinkingSent()).toEqual([{ thinkingBudget: 450, includeThoughts: true }, { thinkingBudget: 0 }]);
+    upstream.reset();
+    refusing('Budget 0 is invalid. This model only works in thinking mode.', (body) => budgetOf(body) === 0);
+    const { status, headers } = await asking();
+    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('this model always thinks')]);
+    expect(thinkingSent()).toEqual([{ thinkingBudget: 0 }, { thinkingBudget: 512, includeThoughts: true }]);
   });
 
   test('by a level is asked for where the model refuses budgets, at a level that it accepts', async () => {

@@ -134,8 +134,9 @@ class MessageReader implements Reader {
     return this.#finished;
   }
 
+  /** Some servers send no `message_stop`. */
   isOver(): boolean {
-    return this.#isOver;
+    return this.#isOver || (this.#finished && this.#isCounted);
   }
 
   mayEnd(): boolean {

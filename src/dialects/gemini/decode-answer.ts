@@ -69,6 +69,8 @@ interface Reading {
   readonly whole?: boolean;
   /** Characters of text that are kept for the citations that may follow, of all candidates together. */
   readonly quotable?: number;
+  /** How many candidates were asked for. */
+  readonly asked?: number | undefined;
 }
 
 /**
@@ -82,17 +84,19 @@ class ContentReader implements Reader {
   readonly #ignored: readonly string[];
   readonly #whole: boolean;
   #quotable: number;
+  readonly #asked: number;
   readonly #candidates = new Map<number, CandidateState>();
   #id = ''; // of the answer
   #started = false;
   #usage: JsonObject = {};
   #failure: CandidateState | undefined; // one whose model failed
 
-  constructor(model: string, ignored: readonly string[], { whole = false, quotable = mostQuotable }: Reading) {
+  constructor(model: string, ignored: readonly string[], { whole = false, quotable = mostQuotable, asked = 1 }: Reading) {
     this.#model = model;
     this.#ignored = ignored;
     this.#whole = whole;
     this.#quotable = quotable;
+    this.#asked = asked;
   }
 
   take(chunk: unknown): readonly GenerateEvent[] {
@@ -125,6 +129,10 @@ class ContentReader implements Reader {
 
   isFinished(): boolean {
     return this.#candidates.size > 0 && [...this.#candidates.values()].every(({ raw }) => raw !== undefined);
+  }
+
+  hasAll(): boolean {
+    return this.#candidates.size >= this.#asked;
   }
 
   close(): readonly GenerateEvent[] {

@@ -34,12 +34,13 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const options = { ids: !quirks.withoutIds, signed: quirks.signed ?? false, isTranslated: translated, mediaBeside: quirks.mediaBesideResults ?? false };
   const turns = instruction === undefined ? call.turns : instructed(call.turns, instruction);
   const { system, contents } = encodeConversation(turns, options, ignored);
+  const limited = withinOutputLimit(call, outputLimit(quirks, limits), dialect, ignored);
   const config = {
     ...membersOf('generationConfig', notes),
     ...(notes['.config'] as JsonObject | undefined),
-    ...encodeSampling(withinOutputLimit(call, outputLimit(quirks, limits), dialect, ignored), quirks, translated, ignored),
+    ...encodeSampling(limited, quirks, translated, ignored),
     ...(instruction === undefined ? encodeOutput(call, translated, ignored) : {}),
-    ...encodeThinking(call, quirks, ignored),
+    ...encodeThinking(limited, quirks, ignored),
   };
   const choice = { ...membersOf('toolConfig', notes), ...encodeCalling(call, tools, ignored) };
   return {

@@ -60,9 +60,9 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
 const hasUnsigned = ({ parts }: GenerateCall['turns'][number]): boolean =>
   parts.some((part) => part.type === 'tool-call' && own(part.extra, dialect)['thoughtSignature'] === undefined);
 
-function learnThinking({ details: { field, reason, range } }: Fault, { reasoning, extra }: GenerateCall, known: Quirks): Quirks | undefined {
+function learnThinking({ details: { field, reason, range } }: Fault, { reasoning, extra, sampling }: GenerateCall, known: Quirks): Quirks | undefined {
   if (!reasoning || own(extra, dialect)['.thinkingConfig'] !== undefined || known.withoutThinking) return undefined;
-  const { thinkingBudget: budget, thinkingLevel: level } = thinkingConfigOf(reasoning, known);
+  const { thinkingBudget: budget, thinkingLevel: level } = thinkingConfigOf(reasoning, known, sampling.maxTokens);
   if (reason === 'field-unknown') {
     const { levels: _, ...others } = known;
     if (field === refused.level && level !== undefined) return { ...others, levels: undefined };

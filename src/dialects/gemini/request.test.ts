@@ -288,7 +288,7 @@ describe('a call of another interface', () => {
     model: 'm',
     stream: true,
     output: { type: 'schema', schema: { type: 'object' } },
-    sampling: { maxTokens: 9, candidates: 2, seed: 2 ** 40, logprobs: 2 },
+    sampling: { maxTokens: 9000, candidates: 2, seed: 2 ** 40, logprobs: 2 },
     reasoning: { effort: 'low' },
     parallelToolCalls: false,
     toolChoice: { type: 'allowed', names: ['look'], mode: 'auto' },
@@ -342,7 +342,7 @@ describe('a call of another interface', () => {
       toolConfig: { functionCallingConfig: { mode: 'AUTO' } },
       generationConfig: {
         candidateCount: 2,
-        maxOutputTokens: 9,
+        maxOutputTokens: 9000,
         seed: 0,
         responseLogprobs: true,
         logprobs: 2,

@@ -15,8 +15,11 @@ export interface ThinkingQuirks {
   readonly levels?: readonly Level[] | undefined;
 }
 
-/** What a model with these quirks is told: a level, or a budget in tokens, and never both. */
-export function thinkingConfigOf({ effort, budget, hidden }: Reasoning, quirks: ThinkingQuirks): JsonObject {
+/**
+ * What a model with these quirks is told: a level, or a budget in tokens, and never both.
+ * @param maxTokens output token limit, which holds for thoughts too: a budget leaves a quarter of it to the answer
+ */
+export function thinkingConfigOf({ effort, budget, hidden }: Reasoning, quirks: ThinkingQuirks, maxTokens: number | undefined): JsonObject {
   const shown = effort === 'none' || hidden ? {} : { includeThoughts: true };
   if (effort === undefined && budget === undefined) return shown;
   const { levels, refusedBudgets = [] } = quirks;
@@ -24,14 +27,20 @@ export function thinkingConfigOf({ effort, budget, hidden }: Reasoning, quirks: 
     const level = effort === undefined ? undefined : levelOf(effort, levels);
     return { ...(level === undefined ? {} : { thinkingLevel: level }), ...shown };
   }
-  const tokens = accepted(budget ?? budgetOf(effort!, quirks.mostBudget), quirks);
-  return refusedBudgets.includes(tokens) ? shown : { thinkingBudget: tokens, ...shown };
+  const tokens = accepted(budget ?? budgetOf(effort!, quirks.mostBudget), quirks, mostOf(maxTokens));
+  return refusedBudgets.includes(tokens) ? shown : { thinkingBudget: tokens, ...(tokens === 0 ? {} : shown) };
 }
+
+/** The largest budget that leaves a quarter of the output token limit to the answer. */
+export const mostOf = (maxTokens = Infinity): number => Math.floor(maxTokens * 0.75);
 
 /** The least budget of models that always think, where nobody said another. https://ai.google.dev/gemini-api/docs/thinking#set-budget */
 const usualLeast = 128;
 
-function accepted(budget: number, { alwaysThinks, leastBudget, mostBudget = Infinity }: ThinkingQuirks): number {
-  if (budget === 0) return alwaysThinks ? (leastBudget ?? usualLeast) : 0;
-  return Math.min(Math.max(budget, leastBudget ?? 0), mostBudget);
+function accepted(budget: number, { alwaysThinks, leastBudget, mostBudget = Infinity }: ThinkingQuirks, most: number): number {
+  const wanted = Math.min(Math.max(budget, leastBudget ?? 0), mostBudget);
+  if (budget !== 0 && wanted <= most) return wanted;
+  const least = leastBudget ?? usualLeast;
+  if (budget !== 0 && least <= most) return most;
+  return alwaysThinks ? least : 0;
 }

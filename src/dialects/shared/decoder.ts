@@ -16,6 +16,8 @@ export interface Decoder {
   isFinished(): boolean;
   /** Has the provider sent the last frame of a complete answer? How its connection ends says nothing more then. */
   isOver(): boolean;
+  /** Has each candidate that was asked for its finish reason? A connection that breaks off then, or goes silent for good, has left nothing out but the usage. */
+  isComplete(): boolean;
   /** Is every part that was begun complete, so that at most the finish reason and the usage are missing? */
   mayEnd(): boolean;
   /** The usage that the provider has reported so far, if any. */
@@ -30,6 +32,8 @@ export interface Reader {
   isFinished(): boolean;
   /** See `Decoder`; `[DONE]` is the last frame too. */
   isOver?(): boolean;
+  /** Have all candidates begun that were asked for? Absent where there is only one. */
+  hasAll?(): boolean;
   /** See `Decoder`; absent where it equals `isFinished`. */
   mayEnd?(): boolean;
   /** The events after the last frame. */
@@ -74,6 +78,10 @@ class FrameDecoder implements Decoder {
 
   isOver(): boolean {
     return (this.#isDone || this.#reader.isOver?.() === true) && this.#reader.isFinished();
+  }
+
+  isComplete(): boolean {
+    return this.isOver() || (this.#reader.isFinished() && this.#reader.hasAll?.() !== false);
   }
 
   mayEnd(): boolean {

@@ -46,6 +46,7 @@ export function restoring(decoder: Decoder, restore: Restore | undefined): Decod
     end: () => restore(decoder.end()),
     isFinished: () => decoder.isFinished(),
     isOver: () => decoder.isOver(),
+    isComplete: () => decoder.isComplete(),
     mayEnd: () => decoder.mayEnd(),
     counted: () => decoder.counted(),
   };

@@ -36,9 +36,12 @@ const negations = new Set(['no', 'not', 'unknown', 'invalid', 'unsupported', 'ca
 const gone =
   /^(?:(?:is|was|does|could|has|been|you|we|do|currently) ){0,4}(?:not (?:be )?(?:found|exist|available|accessible|valid|a valid|recogni[sz]ed|known|supported|deployed|loaded|enabled|have)|no longer|unavailable|unknown|invalid|deprecated|retired|decommissioned|removed|shut down|missing)/i;
 
-/** Whether the message begins with a model that has no name, which is the requested one: `Model not found`, `The model is not available in this region`. */
+/**
+ * Whether the message begins with a model that has no name, which is the requested one: `Model not found`, `The model is not available in this region`. Google
+ * calls it an entity where it says no more: `Requested entity was not found.`, jenslys/opencode-gemini-auth#65
+ */
 function isNameless(message: string): boolean {
-  const [, rest] = /^(?:(?:the|this|requested|specified|publisher) ){0,3}model (.*)/is.exec(message.slice(0, scannedCharacters)) ?? [];
+  const [, rest] = /^(?:(?:the|this|requested|specified|publisher) ){0,3}(?:model|entity) (.*)/is.exec(message.slice(0, scannedCharacters)) ?? [];
   const [phrase] = gone.exec(rest ?? '') ?? [];
   return phrase !== undefined && noName.test(rest!.slice(phrase.length));
 }

@@ -14,7 +14,7 @@ import { isObject } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
 import { Forwarder, type ForwardSink } from '../shared/forwarder.ts';
-import { orOver } from '../shared/read-answer.ts';
+import { orComplete } from '../shared/read-answer.ts';
 
 export interface Forwarding {
   readonly passthrough: Passthrough;
@@ -107,7 +107,7 @@ class PassthroughStream implements ForwardSink {
     const held: Uint8Array[] = [];
     let bytes = await firstLine(awaiting);
     if (!hasPlainLines(bytes)) this.#lines = new LineFeeds();
-    for (; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), () => frames.isOver, undefined))
+    for (; bytes; bytes = frames.spoken || frames.failed ? undefined : await orComplete(awaiting.take(), () => frames.isComplete, undefined))
       held.push(...this.#push(bytes));
     if (!frames.spoken) held.push(...frames.last());
     if (!frames.spoken) frames.end();
@@ -154,7 +154,7 @@ class PassthroughStream implements ForwardSink {
   }
 
   isComplete(): boolean {
-    return this.frames.isOver;
+    return this.frames.isComplete;
   }
 }
 

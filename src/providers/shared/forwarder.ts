@@ -1,7 +1,7 @@
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { noteMilliseconds } from '#core/event';
-import { orOver } from './read-answer.ts';
+import { orComplete } from './read-answer.ts';
 
 /** The sink for the bytes of an answer that is forwarded unparsed. */
 export interface ForwardSink {
@@ -12,7 +12,7 @@ export interface ForwardSink {
   untold(): number;
   /** Takes note of that many. Absent: they are reported by an event. */
   readonly noted?: ((tokens: number) => void) | undefined;
-  /** Is the answer complete? Behind its last frame the connection may end in any way. */
+  /** Is the answer complete? Its connection may end in any way then. */
   isComplete(): boolean;
 }
 
@@ -39,7 +39,7 @@ export class Forwarder {
     this.#notedAt = this.#clock.monotonic();
     const ended = this.#hasBegun ? this.#response.piped() : this.#response.pipe((bytes) => this.#give(bytes));
     this.#hasBegun = true;
-    return orOver(ended, () => this.#sink.isComplete(), true);
+    return orComplete(ended, () => this.#sink.isComplete(), true);
   }
 
   #give(bytes: Uint8Array): boolean {

@@ -21,7 +21,7 @@ export async function* streamed(awaiting: AwaitingWords, frames: Decoder): Async
   const lines = splitter({ maxLine: mostFrameBytes, bare: bareErrors() });
   const opening: Opening = { held: [] };
   try {
-    for (let bytes = await awaiting.take(); bytes; bytes = await orOver(awaiting.take(), () => frames.isOver(), undefined)) {
+    for (let bytes = await awaiting.take(); bytes; bytes = await orComplete(awaiting.take(), () => frames.isComplete(), undefined)) {
       yield* decoded(lines.push(bytes), frames, awaiting, opening);
     }
     yield* decoded(lines.end(), frames, awaiting, opening);
@@ -38,10 +38,10 @@ export async function* streamed(awaiting: AwaitingWords, frames: Decoder): Async
   }
 }
 
-/** Waits for more of an answer, or for its end; behind the last frame a connection may end in any way: then it resolves with `end`. */
-export const orOver = <Result, End>(waiting: Promise<Result>, isOver: () => boolean, end: End): Promise<Result | End> =>
+/** Waits for more of an answer, or for its end; the connection of a complete one may break off or be silent for too long: then it resolves with `end`. */
+export const orComplete = <Result, End>(waiting: Promise<Result>, isComplete: () => boolean, end: End): Promise<Result | End> =>
   waiting.catch((error: unknown) => {
-    if (error instanceof UpstreamError && isOver()) return end;
+    if (error instanceof UpstreamError && isComplete()) return end;
     throw error;
   });
 

@@ -102,7 +102,11 @@ class ChunkReader implements Reader {
 
   /** Some servers send neither `[DONE]` nor an end. */
   isOver(): boolean {
-    return this.#isCounted && this.#candidates.length >= this.#asked && this.isFinished();
+    return this.#isCounted && this.hasAll() && this.isFinished();
+  }
+
+  hasAll(): boolean {
+    return this.#candidates.length >= this.#asked;
   }
 
   close(): readonly GenerateEvent[] {

@@ -117,6 +117,11 @@ export class PassingFrames {
     return this.#done ? this.#decoder.isFinished() : this.#decoder.isOver();
   }
 
+  /** See `Decoder`. */
+  get isComplete(): boolean {
+    return this.isOver || this.#decoder.isComplete();
+  }
+
   /** @throws the fault in an error frame, or `upstream-failed` for a frame that is malformed or too long */
   check(): void {
     if (this.#fault !== undefined) throw this.#fault;
