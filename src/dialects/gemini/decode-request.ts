@@ -99,7 +99,7 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
     if (type === 'text/x.enum' && schema && Array.isArray(schema['enum']))
       return { output: { type: 'schema', schema, bare: true }, notes: { '.config': others } };
     if (type === 'text/plain' && schema) throw invalid('generationConfig.responseMimeType', 'must be application/json if there is a schema');
-    return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others, responseMimeType: type } };
+    return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others, 'generationConfig.responseMimeType': type } };
   }
   if (schema) return { output: { type: 'schema', schema }, notes: isGiven(responseSchema) ? { '.responseSchema': responseSchema } : {} };
   return { output: { type: type === 'application/json' ? 'json' : 'text' }, notes: {} };

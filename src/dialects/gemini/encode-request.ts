@@ -26,8 +26,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const quirks = translated ? all : ofOwnClients(all);
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const notes = own(call.extra, dialect);
-  const { responseMimeType: _type, ...others } = notes;
-  const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !/^(?:generationConfig|toolConfig)?\./.test(name)));
+  const carried = Object.fromEntries(Object.entries(notes).filter(([name]) => !/^(?:generationConfig|toolConfig)?\./.test(name)));
   const tools = encodeTools(call, translated, ignored);
   const instruction = quirks.jsonWithoutTools && tools.length > 0 ? jsonInstruction(call.output) : undefined;
   if (instruction !== undefined) ignored.add('response_format: this model is told of it in words, since it accepts no JSON mode beside tools.');
