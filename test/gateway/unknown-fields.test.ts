@@ -9,6 +9,8 @@ const { upstream, server } = await scriptedServer((fake) => ({ yaml: everyWire(f
 type Body = Readonly<Record<string, unknown>>;
 const messages = [{ role: 'user', content: 'hi' }];
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }];
+const tool = { name: 'f', parameters: { type: 'object', properties: {} } };
+const schema = { type: 'object', properties: {}, additionalProperties: false };
 
 const asked: Readonly<Record<string, (model: string, body: Body) => readonly [string, Body]>> = {
   chat: (model, body) => ['/server/chatcompat/v1/chat/completions', { model, messages, ...body }],
@@ -58,4 +60,40 @@ describe.each([
 test('a content that nobody knows is named by its member', async () => {
   const parts = [{ text: 'hi' }, { nope: 1 }];
   expect((await ask('gencompat', 'built-in', { contents: [{ role: 'user', parts }] })).warnings).toContain('nope: the built-in model does not know');
+});
+
+describe.each([
+  ['responses', 'text.zzz', { text: { zzz: 1 } }],
+  ['responses', 'text.format.zzz', { text: { format: { type: 'json_schema', name: 'a', schema, zzz: 1 } } }],
+  ['responses', 'reasoning.zzz', { reasoning: { zzz: 1 } }],
+  ['responses', 'tool_choice.zzz', { tools: [{ type: 'function', ...tool }], tool_choice: { type: 'function', name: 'f', zzz: 1 } }],
+  ['responses', 'stream_options.zzz', { stream_options: { zzz: 1 } }],
+  ['chat', 'response_format.zzz', { response_format: { type: 'text', zzz: 1 } }],
+  ['chat', 'response_format.json_schema.zzz', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema, zzz: 1 } } }],
+  ['messages', 'output_format.zzz', { output_format: { type: 'json_schema', schema, zzz: 1 } }],
+  ['chat', 'tool_choice.zzz', { tools: [{ type: 'function', function: tool }], tool_choice: { type: 'function', function: { name: 'f' }, zzz: 1 } }],
+  ['chat', 'tool_choice.function.zzz', { tools: [{ type: 'function', function: tool }], tool_choice: { type: 'function', function: { name: 'f', zzz: 1 } } }],
+  ['messages', 'tool_choice.zzz', { tools: [{ name: 'f', input_schema: tool.parameters }], tool_choice: { type: 'auto', zzz: 1 } }],
+  ['messages', 'thinking.zzz', { max_tokens: 5000, thinking: { type: 'enabled', budget_tokens: 1024, zzz: 1 } }],
+  ['messages', 'output_config.zzz', { output_config: { effort: 'low', zzz: 1 } }],
+  ['messages', 'output_config.format.zzz', { output_config: { format: { type: 'json_schema', schema, zzz: 1 } } }],
+  ['gencompat', 'generationConfig.thinkingConfig.zzz', { generationConfig: { thinkingConfig: { zzz: 1 } } }],
+  ['gencompat', 'generation_config.thinking_config.z_zz', { generation_config: { thinking_config: { z_zz: 1 } } }],
+  ['gencompat', 'systemInstruction.zzz', { systemInstruction: { parts: [{ text: 'Be brief.' }], zzz: 1 } }],
+  ['gencompat', 'zzz', { systemInstruction: { parts: [{ text: 'Be brief.', zzz: 1 }] } }],
+  ['gencompat', 'inlineData.zzz', { contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA', zzz: 1 } }] }] }],
+] as const)('within a field of the %s interface, %s', (face, name, body) => {
+  test.each(['built-in', 'messages', 'gemini', 'chat', 'responses'].filter((model) => model !== (face === 'gencompat' ? 'gemini' : face)))(
+    'is named by %s',
+    async (model) => {
+      expect(await ask(face, model, body)).toMatchObject({ status: 200, warnings: expect.stringMatching(unknown(name)) as string });
+      expect(await ask(face, model, body, true)).toMatchObject({ status: 400, message: expect.stringMatching(unknown(name)) as string });
+    },
+  );
+
+  test('arrives at a provider of the same interface', async () => {
+    const model = face === 'gencompat' ? 'gemini' : face;
+    expect(await ask(face, model, body, true)).toMatchObject({ status: 200, warnings: '' });
+    expect(JSON.stringify(upstream.requests.at(-1)!.json)).toMatch(/"z_?zz"|"zZz"/);
+  });
 });
