@@ -39,8 +39,12 @@ export const carried: FieldOutcome = { fate: 'carried' };
 export const translated = (note: string): FieldOutcome => ({ fate: 'translated', note });
 export const ignored = (note: string): FieldOutcome => ({ fate: 'ignored', note });
 
+/** Why a target ignores a field that it lacks. */
+export const absentIn = (target: string) => `${target} ${lacking}`;
+const lacking = 'does not have this field';
+
 /** The note for every field that a wire lacks. */
-export const absent = "the provider's interface does not have this field.";
+export const absent = `${absentIn("the provider's interface")}.`;
 
 /** The field support for a model that refuses some of the fields. */
 export function without(support: FieldSupport, refused: readonly Field[]): FieldSupport {
@@ -69,6 +73,10 @@ const sentIn: Readonly<Partial<Record<Field, (call: GenerateCall) => boolean>>> 
 };
 
 export const isSent = (name: Field, call: GenerateCall): boolean => (sentIn[name] ?? usedIn[name])(call);
+
+/** Does a note, `name: reason`, say that the target lacks a member of the client's request, and not a field of the call that may have the same name? */
+export const isMemberNote = (note: string, name: string, call: GenerateCall): boolean =>
+  note.includes(lacking, name.length) && !(Object.hasOwn(usedIn, name) && isSent(name as Field, call));
 
 const none: string[] = [];
 const fieldNames = Object.keys(usedIn) as Field[];

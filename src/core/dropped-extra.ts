@@ -30,7 +30,8 @@ const defaults: Readonly<Record<string, readonly string[]>> = {
   metadata: ['{}'],
 };
 
-const isDefault = (name: string, value: Json | undefined): boolean => Object.hasOwn(defaults, name) && defaults[name]!.includes(JSON.stringify(value));
+/** Does a request field with this value ask for nothing? */
+export const isDefault = (name: string, value: Json | undefined): boolean => Object.hasOwn(defaults, name) && defaults[name]!.includes(JSON.stringify(value));
 
 function noteDropped(extra: Extra | undefined, dialect: string, names: Set<string>, isNothing?: typeof isDefault): void {
   if (extra === undefined) return;

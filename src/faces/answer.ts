@@ -7,7 +7,8 @@ import type { BookedFace } from '#core/usage-row';
 import type { Embed } from '#core/embed';
 import type { GenerateEvent, Started, Usage } from '#core/event';
 import type { JsonObject } from '#core/json';
-import { Fault, faultOf, notHonoured, reasonOf } from '#core/fault';
+import { isMemberNote } from '#core/capabilities';
+import { Fault, faultOf, notHonoured, reasonOf, type FaultDetails } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
@@ -45,12 +46,14 @@ export interface Understood {
   readonly words: Words;
 }
 
-interface FieldWords<Asked> {
+export interface FieldWords {
   /** What the client calls a field of the call: see `FieldNames`. */
-  fieldOf?(field: string, call: Asked): string;
+  fieldOf?(field: string, call: GenerateCall): string;
+  /** What the client calls a member of its request that the call has no field for; absent: as it is carried. */
+  memberOf?(name: string): string;
 }
 
-export interface Words extends FieldWords<GenerateCall> {
+export interface Words extends FieldWords {
   /** Encodes a whole answer, ready for JSON. It may be stored first. */
   whole(result: GenerateResult): unknown;
   /** An encoder of frames for one stream; of one that is forwarded unparsed it gets what the provider did not report. `end` is awaited: the answer may be stored before the client sees that it is complete. */
@@ -79,21 +82,31 @@ export function answerCall(deps: GeneratingDeps, exchange: Exchange, understood:
 }
 
 /** A fault that names its field as the client spelled it; any other error as it is. */
-export function inClientsWords<Asked>(error: unknown, { fieldOf }: FieldWords<Asked>, call: Asked): unknown {
-  if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
+export function inClientsWords(error: unknown, words: FieldWords, call: GenerateCall): unknown {
+  if (!words.fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
   const { code, message, details } = error;
-  const field = fieldOf(error.details.field, call);
-  if (details.ignored) return notHonoured(notesInClientsWords(details.ignored, { fieldOf }, call), { ...details, field });
+  if (details.ignored) return ignoredInClientsWords(details.ignored, details, words, call);
+  const field = words.fieldOf(error.details.field, call);
   if (field === details.field) return error;
   const said = details.said ?? ''; // the provider's own sentence stays as it is
   return new Fault(code, renamed(message.slice(0, message.length - said.length), error.details.field, field) + said, { ...details, field });
 }
 
+/** The refusal of a strict client. Its field is that of the first note, unless it has another one. */
+function ignoredInClientsWords(notes: readonly string[], { field = '', ...details }: FaultDetails, words: FieldWords, call: GenerateCall): Fault {
+  const isOfNote = notes[0]?.startsWith(`${field}:`) === true;
+  return notHonoured(notesInClientsWords(notes, words, call), isOfNote ? details : { ...details, field: words.fieldOf?.(field, call) ?? field });
+}
+
 /** Notes as `field: reason`, with the client's own names of the fields. */
-function notesInClientsWords<Asked>(notes: readonly string[], { fieldOf }: FieldWords<Asked>, call: Asked): readonly string[] {
+function notesInClientsWords(notes: readonly string[], { fieldOf, memberOf }: FieldWords, call: GenerateCall): readonly string[] {
   if (!fieldOf) return notes;
-  // notes call the turns of a call `messages`
-  return notes.map((one) => one.replace(/^[\w.]{1,100}(?=:)/, (name) => fieldOf(name === 'messages' ? 'turns' : name, call)));
+  return notes.map((one) =>
+    one.replace(/^[\w.]{1,100}(?=:)/, (name) => {
+      if (isMemberNote(one, name, call)) return memberOf?.(name) ?? name;
+      return fieldOf(name === 'messages' ? 'turns' : name, call); // notes call the turns of a call `messages`
+    }),
+  );
 }
 
 const startedInClientsWords = (started: Started | undefined, words: Words, call: GenerateCall): Started | undefined =>
@@ -105,14 +118,21 @@ const renamed = (text: string, field: string, own: string): string =>
     ? text.replace(` ${field}: `, ` ${own} (${field}): `)
     : text.replaceAll(new RegExp(`(?<![\\w-])${RegExp.escape(field)}(?![\\w-])`, 'g'), () => own);
 
+/** A call whose faults name their fields as they are. */
+interface Unworded {
+  readonly call: Pick<GenerateCall, 'model' | 'stream'>;
+  readonly context: Context;
+  readonly words?: undefined;
+}
+
 /**
  * Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need.
  * @throws Fault, which with `words` names its field as the client spelled it
  */
-export async function accompanied<Asked extends Pick<GenerateCall, 'model' | 'stream'>>(
+export async function accompanied(
   { limits }: Pick<GeneratingDeps, 'limits'>,
   exchange: Exchange,
-  { call, context, words }: { readonly call: Asked; readonly context: Context; readonly words?: FieldWords<Asked> },
+  { call, context, words }: Understood | Unworded,
   run: () => Promise<void>,
 ): Promise<void> {
   const { requestSeconds, streamSeconds } = limits();

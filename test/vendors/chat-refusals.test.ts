@@ -508,6 +508,8 @@ describe('metadata of a responses client', () => {
       expect(values('metadata')).toEqual([metadata, undefined, undefined]);
       // The response has it all the same.
       expect((await ask('responses', model, { metadata }, false, { 'x-dragoman-strict': 'true' })).status).toBe(200);
+      for (const face of ['chat', 'responses'] as const)
+        expect((await ask(face, model, { metadata: {} })).headers.get('x-dragoman-warnings'), 'nothing is lost of what is empty').toBeNull();
     },
   );
 });

@@ -325,6 +325,7 @@ test('a field that a server does not know is left out of the next requests too',
   const model = fresh();
   for (let round = 0; round < 2; round++) expect((await ask('chat', model, { metadata: { a: 'b' } })).status).toBe(200);
   expect(upstream.requests).toHaveLength(3);
+  expect((await ask('chat', model, { metadata: {} })).headers.get('x-dragoman-warnings'), 'nothing is lost of what is empty').toBeNull();
 });
 
 test('a refusal that teaches nothing is given to the client', async () => {

@@ -5,6 +5,7 @@ import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } 
 import { Fault, invalid, missing } from '#core/fault';
 import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { askedRate } from '../shared/asked-rate.ts';
+import { carryUnknown } from '../shared/nested-members.ts';
 import { bodyFault, bounded, isGiven } from '../shared/read-fields.ts';
 import { termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
@@ -114,15 +115,24 @@ function reasoningOf({ thinking, output_config: config }: CountRequest): Reasoni
 function extraOf(request: CountRequest): Extra {
   const carried: Record<string, Json> = rest(request, understood);
   if (isGiven(request.thinking)) carried['.thinking'] = request.thinking;
-  const { format } = formatOf(request);
-  const { effort, format: _, ...others } = request.output_config ?? {};
+  const { format, field } = formatOf(request);
+  const { effort } = request.output_config ?? {};
   if (isGiven(effort)) carried['.effort'] = effort;
-  if (isGiven(format)) carried['.format'] = rest(format, formatMembers);
-  if (!isEmpty(others)) carried['output_config'] = others;
+  if (isGiven(format)) carried['.format'] = rest(format, members.format);
+  carryUnknown(carried, 'output_config', request.output_config, members.config);
+  carryUnknown(carried, field, format, members.format);
+  carryUnknown(carried, 'thinking', request.thinking, members.thinking);
+  carryUnknown(carried, 'tool_choice', request.tool_choice, members.toolChoice);
   return isEmpty(carried) ? {} : { [dialect]: carried };
 }
 
-const formatMembers = new Set(['type', 'schema']);
+/** The members that these objects have. Others are carried by their paths. */
+const members = {
+  format: new Set(['type', 'schema']),
+  config: new Set(['effort', 'format']),
+  thinking: new Set(['type', 'budget_tokens', 'display']),
+  toolChoice: new Set(['type', 'name', 'disable_parallel_tool_use']),
+};
 
 function toolOf(tool: WireTool, at: number): Tool {
   const field = `tools[${at}]`;

@@ -3,7 +3,7 @@ import { type GenerateCall, isTranslated } from '#core/call';
 import { withWholeAnswers } from '#core/whole-answers';
 import { type CustomTool, type ForeignTool, type FunctionTool, isWebSearch, type ToolChoice, webSearchName } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
-import { type Extra, isEmpty, type Json, type JsonObject, own, withoutNotes } from '#core/json';
+import { type Extra, isEmpty, type Json, type JsonObject, membersWhere, own } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
@@ -13,6 +13,7 @@ import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
 import { jsonInstruction } from '../shared/json-instruction.ts';
 import { isForced, possibleChoice } from '../shared/tool-choice.ts';
+import { withMembers } from '../shared/nested-members.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { withSingleResults, withUniqueIds } from './call-ids.ts';
 import { encodeConversation } from './encode-conversation.ts';
@@ -48,9 +49,10 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const translated = isTranslated(call, dialect);
   const notes: Notes = { ignored, isTranslated: translated, lost: undefined, hasBreakpoint: false };
   const ownFields = own(call.extra, dialect);
-  const { output_config: ownConfig, ...carried } = withoutNotes(ownFields);
+  const carried = membersWhere(ownFields, (name) => !isNested.test(name));
   const { choice, demand } = choiceOf(call, quirks, ignored);
   const tools = encodeTools(call, choice, quirks, notes);
+  const toolChoice = encodeToolChoice(choice, call);
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
   const { system, messages } = encodeConversation({ ...quirks, turns: translated ? fitTurns(call, ignored) : distinct(call.turns), instructions }, notes);
@@ -68,13 +70,13 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     messages,
     ...(system === undefined ? {} : { system }),
     ...encodeSampling(call, thinking, quirks, ignored),
-    ...(tools.length > 0 ? { tools, ...encodeToolChoice(choice, call) } : {}),
+    ...(tools.length > 0 ? { tools, ...(toolChoice ? { tool_choice: withMembers(toolChoice, 'tool_choice', ownFields) } : {}) } : {}),
     ...(thinking ? { thinking } : {}),
     ...(translated ? encodeUser(call, quirks, ignored, decided) : {}),
   };
   if (options.caching === 'auto' && !notes.hasBreakpoint && !quirks.withoutCaching && body['cache_control'] === undefined)
     body['cache_control'] = { type: 'ephemeral' };
-  const config = { ...(ownConfig as JsonObject | undefined), ...(effort ? { effort } : {}), ...(format ? { format } : {}) };
+  const config = withMembers({ ...(effort ? { effort } : {}), ...(format ? { format } : {}) }, 'output_config', ownFields);
   if (!isEmpty(config)) body['output_config'] = config;
   if (call.stream) body['stream'] = true;
   const sent = translated && notes.hasBreakpoint ? withFewBreakpoints(body, ignored) : body;
@@ -85,6 +87,9 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...(unpromised === undefined ? {} : { unpromised }),
   };
 }
+
+/** Notes of the dialect to itself, and the members of objects that are carried by their paths. */
+const isNested = /^(?:output_config|output_format|thinking|tool_choice)?\./;
 
 /** A client may have the ids that another provider, or an older gateway, repeated. */
 const distinct = (turns: GenerateCall['turns']) => withUniqueIds(withOwnIds(turns));
@@ -243,20 +248,20 @@ function choiceOf(call: GenerateCall, { withoutForcedTools }: Quirks, ignored: S
 const anyTool = 'You must call at least one of the tools in this turn.';
 
 /** The API has no choice among a subset of the tools: only that subset is declared. */
-function encodeToolChoice(choice: ToolChoice | undefined, { parallelToolCalls }: GenerateCall): { readonly tool_choice?: JsonObject } {
+function encodeToolChoice(choice: ToolChoice | undefined, { parallelToolCalls }: GenerateCall): JsonObject | undefined {
   const alone = parallelToolCalls === undefined ? {} : { disable_parallel_tool_use: !parallelToolCalls };
-  if (!choice) return parallelToolCalls === false ? { tool_choice: { type: 'auto', ...alone } } : {};
+  if (!choice) return parallelToolCalls === false ? { type: 'auto', ...alone } : undefined;
   switch (choice.type) {
     case 'none':
-      return { tool_choice: { type: 'none' } };
+      return { type: 'none' };
     case 'auto':
-      return { tool_choice: { type: 'auto', ...alone } };
+      return { type: 'auto', ...alone };
     case 'required':
-      return { tool_choice: { type: 'any', ...alone } };
+      return { type: 'any', ...alone };
     case 'tool':
-      return { tool_choice: { type: 'tool', name: choice.name, ...alone } };
+      return { type: 'tool', name: choice.name, ...alone };
     case 'allowed':
-      return { tool_choice: { type: choice.mode === 'auto' ? 'auto' : 'any', ...alone } };
+      return { type: choice.mode === 'auto' ? 'auto' : 'any', ...alone };
     default:
       return choice satisfies never;
   }

@@ -14,8 +14,8 @@ export function fieldIn(body: unknown, field: string, call: GenerateCall): strin
   return at === undefined ? spelled(body, clientField(fieldNames, field, call)) : functionIn(body, Number(at), member);
 }
 
-/** A path with its names in snake_case where the body has them so. */
-function spelled(body: unknown, path: string): string {
+/** A path of the request with its names in snake_case where the body has them so. */
+export function spelled(body: unknown, path: string): string {
   let value = body;
   return path.replaceAll(/\w+/g, (name) => {
     const [found, inner] = memberOf(

@@ -1,6 +1,7 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
 import { textAsWritten } from '#kit/json/numbers';
 import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
+import { carryUnknown } from '../shared/nested-members.ts';
 import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
 import { goesOn, joinedTurns } from '#core/whole-answers';
 import { invalid } from '#core/fault';
@@ -77,7 +78,7 @@ function roleOf(role: string | null | undefined, field: string): 'user' | 'model
 
 function systemPart(part: WirePart, field: string): TextPart {
   if (!isGiven(part.text)) throw invalid(field, 'must have text');
-  return { type: 'text', text: part.text };
+  return { type: 'text', text: part.text, ...carriedAs(rest(part, known)) };
 }
 
 const contentMembers = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse', 'executableCode', 'codeExecutionResult'] as const;
@@ -130,12 +131,16 @@ function withoutEmptyTexts(parts: readonly Part[]): readonly Part[] {
 
 const foreignOf = (part: WirePart, field: string): ForeignPart => ({ type: 'foreign', dialect, value: bounded(rest(part, new Set()), field) });
 
+const blobMembers = new Set(['mimeType', 'data', 'fileUri', 'displayName']);
+
 function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileData'>, others: JsonObject, field: string): MediaPart {
   const blob = isGiven(inlineData) ? inlineData : undefined;
   const file = isGiven(fileData) ? fileData : undefined;
   const isUploaded = uploaded.test(file?.fileUri ?? '');
   const mediaType = blob?.mimeType ?? file?.mimeType ?? (file ? typeInName(file.fileUri) : undefined);
-  const inner = rest(blob ?? file ?? {}, new Set(['mimeType', 'data', 'fileUri', 'displayName']));
+  const inner = rest(blob ?? file ?? {}, blobMembers);
+  const carried: Record<string, Json> = { ...others };
+  carryUnknown(carried, blob ? 'inlineData' : 'fileData', blob ?? file, blobMembers);
   const name = (blob ?? file) as { readonly displayName?: unknown };
   return {
     type: 'media',
@@ -148,7 +153,7 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
         : mediaAt(file!.fileUri, `${field}.fileData.fileUri`)),
     ...(typeof name.displayName === 'string' ? { name: name.displayName } : {}),
     ...carriedAs({
-      ...others,
+      ...carried,
       ...(isUploaded ? { '.uploaded': true } : {}),
       ...(isEmpty(inner) && typeof name.displayName !== 'string' ? {} : { '.inner': inner }),
     }),

@@ -4,6 +4,7 @@ import type { Sampling } from '#core/sampling';
 import type { ToolChoice } from '#core/conversation';
 import { Fault, invalid } from '#core/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
+import { carryUnknown } from '../shared/nested-members.ts';
 import { bounded, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { hasPieces, turnsOf } from './decode-contents.ts';
 import { toolsOf } from './decode-tools.ts';
@@ -23,6 +24,9 @@ const configUnderstood = new Set(
     ' ',
   ),
 );
+
+const thinkingUnderstood = new Set(['thinkingBudget', 'thinkingLevel', 'includeThoughts']);
+const contentUnderstood = new Set(['role', 'parts']);
 
 /** What the URL of a request contains. */
 export interface Addressed {
@@ -99,7 +103,7 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
     if (type === 'text/x.enum' && schema && Array.isArray(schema['enum']))
       return { output: { type: 'schema', schema, bare: true }, notes: { '.config': others } };
     if (type === 'text/plain' && schema) throw invalid('generationConfig.responseMimeType', 'must be application/json if there is a schema');
-    return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others, responseMimeType: type } };
+    return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others, 'generationConfig.responseMimeType': type } };
   }
   if (schema) return { output: { type: 'schema', schema }, notes: isGiven(responseSchema) ? { '.responseSchema': responseSchema } : {} };
   return { output: { type: type === 'application/json' ? 'json' : 'text' }, notes: {} };
@@ -145,11 +149,12 @@ function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject
   const carried: Record<string, Json> = { ...rest(request, understood), ...notes };
   if (isGiven(config.thinkingConfig)) {
     carried['.thinkingConfig'] = config.thinkingConfig;
+    carryUnknown(carried, 'generationConfig.thinkingConfig', config.thinkingConfig, thinkingUnderstood);
     const { thinkingLevel: level } = config.thinkingConfig; // only providers of this wire may know others
     if (isGiven(level) && !isDefaultLevel(level) && levelEffort(level) === undefined) carried['generationConfig.thinkingConfig.thinkingLevel'] = level;
   }
-  const others = rest(config, configUnderstood);
-  for (const [name, value] of Object.entries(others)) carried[`generationConfig.${name}`] = value;
+  carryUnknown(carried, 'generationConfig', config, configUnderstood);
+  carryUnknown(carried, 'systemInstruction', request.systemInstruction, contentUnderstood);
   if (Array.isArray(carried['safetySettings']) && carried['safetySettings'].length === 0) delete carried['safetySettings'];
   return isEmpty(carried) ? {} : { [dialect]: carried };
 }

@@ -38,20 +38,20 @@ const chatField = (field: string, call: GenerateCall) => clientField(chat.fieldN
 function understood(asked: Asked, clock: Clock): Understood {
   const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json, members);
-  const { call, usageWanted, asItCame, fieldOf } = isForResponse(body)
+  const { call, usageWanted, asItCame, named } = isForResponse(body)
     ? { ...decodeResponseBody(body), asItCame: false }
-    : { ...decodeRequest(body), fieldOf: chatField };
+    : { ...decodeRequest(body), named: { fieldOf: chatField } };
   const answer = { id: answerId('chatcmpl-', exchange), created: Math.floor(clock.now() / 1000), usageWanted, isOlder: hasOlderFunctions(call) };
   return {
     call,
     context: contextOf(asked, 'chatcompat', app, ['openai-beta']),
     ...(asItCame && body === json ? { passthrough: { dialect: 'openai-chat', request: { written: { bytes, places } }, usageWanted } } : {}),
     words: {
+      ...named,
       whole: (result) => chat.encodeResult(result, answer),
       frames: () => chat.encoder(answer),
       usage: encodeUsage,
       fault: encodeFaultFrame,
-      fieldOf,
     },
   };
 }

@@ -3,8 +3,8 @@ import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
-import type { Words } from '../answer.ts';
-import { fieldsOf } from './responses/entry.ts';
+import type { FieldWords } from '../answer.ts';
+import { fieldWords } from './responses/entry.ts';
 
 /** Cursor asks for a chat completion with the body of a request for a response. https://forum.cursor.com/t/override-openai-base-url-sends-responses-api-payload-to-chat-completions-but-expects-chat-completions-output/159298 */
 export function isForResponse(body: unknown): body is object {
@@ -17,12 +17,12 @@ export function isForResponse(body: unknown): body is object {
 export function decodeResponseBody(body: object): {
   readonly call: GenerateCall;
   readonly usageWanted: boolean;
-  readonly fieldOf: NonNullable<Words['fieldOf']>;
+  readonly named: FieldWords;
 } {
   const { messages: _, ...asked } = body as { readonly messages?: unknown };
   const request = requestOf(asked);
   for (const field of ['previous_response_id', 'conversation', 'background'] as const)
     if (request[field]) throw new Fault('invalid', `${field} is understood by /responses only.`, { field });
   const said = turnsOf(request.input, nothingBefore);
-  return { call: callOf(request, said), usageWanted: request.stream_options?.['include_usage'] === true, fieldOf: fieldsOf(request.input, { said }) };
+  return { call: callOf(request, said), usageWanted: request.stream_options?.['include_usage'] === true, named: fieldWords(request, { said }) };
 }

@@ -1,4 +1,4 @@
-import { fieldIn } from '#dialects/gemini/client-fields';
+import { fieldIn, spelled } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { GenerateRequest, GenerationConfig } from '#dialects/gemini/wire';
 import { gemini } from '#dialects/gemini/index';
@@ -43,6 +43,7 @@ export async function generateContent(
       usageMember: 'usageMetadata',
       fault: (fault) => framing.fault(fault),
       fieldOf: (field) => fieldIn(body, field, call),
+      memberOf: (name) => spelled(body, name),
     },
   });
 }

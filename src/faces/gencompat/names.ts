@@ -9,7 +9,7 @@ export interface StandIns {
   readonly preferred: string;
   /** The name of a model that answers for every tier, where nobody else is there to ask. */
   readonly lastResort: string | undefined;
-  /** Whose models are here. A name that says another publisher is not read as the name of one of these. */
+  /** Whose models are here: a name that says another publisher is not read as the name of one of these. The last resort stands in for anybody's. */
   readonly publishers: ReadonlySet<string>;
 }
 
@@ -30,7 +30,7 @@ const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
  * `<publisher>/…`. Nothing but plain segments passes: no name can lead an address elsewhere.
  * @throws Fault `invalid`
  */
-function named(written: string, { publishers }: StandIns): Named {
+function named(written: string, { publishers, lastResort }: StandIns): Named {
   const segments = written.split('/');
   if (written.length > mostLength || !segments.every((one) => segment.test(one)))
     throw new Fault('invalid', 'model must be a model name, models/NAME or publishers/PUBLISHER/models/NAME.', { field: 'model' });
@@ -38,8 +38,9 @@ function named(written: string, { publishers }: StandIns): Named {
   const [first, second, third] = inner;
   const last = inner.at(-1)!;
   const isPlatform = inner.length === 4 && first === 'publishers' && third === 'models';
-  if (inner.length === 1 || (isPlatform && publishers.has(second!))) return { whole: written, bare: last, tier: tierOf(last) };
-  const tier = inner.length === 2 && publishers.has(first!) ? tierOf(last) : undefined;
+  const isHere = (publisher: string) => lastResort !== undefined || publishers.has(publisher);
+  if (inner.length === 1 || (isPlatform && isHere(second!))) return { whole: written, bare: last, tier: tierOf(last) };
+  const tier = inner.length === 2 && isHere(first!) ? tierOf(last) : undefined;
   return { whole: written, bare: tier && !isSimple(last) ? last : inner.join('/'), tier: isSimple(last) ? undefined : tier };
 }
 

@@ -6,9 +6,9 @@ import type { GenerateCall, Reasoning } from '#core/call';
 import type { ForeignPart, ForeignTool, Part } from '#core/conversation';
 import { foreignName } from '#dialects/shared/foreign-name';
 import { toolsIn } from '#dialects/shared/lone-items';
-import { Fault, nothingAllowed } from '#core/fault';
+import { Fault, notHonoured, nothingAllowed } from '#core/fault';
 import type { Usage } from '#core/event';
-import { carried, type FieldSupport, ignored, ignoredIn, noteOn, translated } from '#core/capabilities';
+import { absentIn, carried, type FieldSupport, ignored, ignoredIn, noteOn, translated } from '#core/capabilities';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import { promptSize, promptTokens } from '#core/measure';
@@ -43,8 +43,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), voice = op
     signal.throwIfAborted();
     if (call.sampling.maxTokens === 0) throw nothingAllowed();
     const ignored = unhonoured(call);
-    if (strict && ignored[0])
-      throw new Fault('invalid', `The built-in model does not support ${ignored[0].replace(/\.$/, '')}.`, { field: ignored[0].split(':', 1)[0]! });
+    if (strict && ignored.length > 0) throw notHonoured(ignored);
     await checkMedia(call, signal);
     const answers = candidates(call);
     const counter = await orAborted(tokens(), signal);
@@ -122,7 +121,7 @@ function unhonoured(call: GenerateCall): readonly string[] {
   return [
     ...droppedExtra(call, support.dialect)
       .filter((name) => !call.kept?.includes(name))
-      .map((name) => `${name}: the built-in model does not have this field`),
+      .map((name) => `${name}: ${absentIn('the built-in model')}`),
     ...ignoredIn({ ...call, sampling: effective }, support),
     ...(candidates > mostCandidates ? [noteOn('n', support)] : []),
     ...(stop.length > mostStops ? [noteOn('stop', support)] : []),

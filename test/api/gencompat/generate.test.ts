@@ -115,6 +115,10 @@ describe('without any provider', () => {
   test(proves('gencompat.name-prefixed', 'a prefixed name is accepted'), () => answers('models/gemini-2.5-flash'));
   test(proves('gencompat.name-platform', 'the platform format is accepted'), () => answers('publishers/google/models/gemini-2.5-flash'));
   test.each(['publishers%2Fgoogle%2Fmodels%2Fgemini-2.5-flash', 'google/gemini-2.5-flash', 'built-in'])('%s is accepted too', (model) => answers(model));
+  test.each(['publishers/acme/models/acme-3-pro', 'models/publishers/acme/models/gemini-2.5-pro', 'acme/acme-9-flash'])(
+    '%s is accepted, too, where there is no provider',
+    (model) => answers(model),
+  );
 
   test.each([
     '/server/gencompat/v1/models/flash:generateContent',

@@ -1,8 +1,9 @@
 import { checked } from '#kit/json/check';
 import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
-import { isEmpty, rest, type Extra } from '#core/json';
+import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
 import { invalid } from '#core/fault';
+import { carryUnknown } from '../../shared/nested-members.ts';
 import { bodyFault, bounded, isGiven } from '../../shared/read-fields.ts';
 import { askedTier } from '../usage.ts';
 import { isAsItCame } from './as-it-came.ts';
@@ -140,7 +141,28 @@ function extraOf(request: ChatRequest, hasFunctions: boolean): Extra {
     carried['.stream_options'] = true;
   }
   for (const key of Object.keys(request.metadata ?? {})) if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
+  carryMembers(carried, request);
   if (isGiven(request.max_completion_tokens)) carried['.max_completion_tokens'] = true;
   else if (isGiven(request.max_tokens)) carried['.max_tokens'] = true;
   return isEmpty(carried) ? {} : { [dialect]: carried };
+}
+
+/** The members that these objects have. Others are carried by their paths. */
+const members = {
+  format: new Set(['type', 'json_schema']),
+  schema: new Set(['name', 'description', 'schema', 'strict']),
+  toolChoice: new Set(['type', 'function', 'custom', 'allowed_tools']),
+  named: new Set(['name']),
+  allowed: new Set(['mode', 'tools']),
+};
+
+function carryMembers(carried: Record<string, Json>, { response_format: format, tool_choice }: ChatRequest): void {
+  if (format) carryUnknown(carried, 'response_format', format, members.format);
+  if (format?.type === 'json_schema') carryUnknown(carried, 'response_format.json_schema', format.json_schema, members.schema);
+  const choice: unknown = tool_choice;
+  if (!isObject(choice)) return;
+  carryUnknown(carried, 'tool_choice', choice, members.toolChoice);
+  carryUnknown(carried, 'tool_choice.function', choice['function'], members.named);
+  carryUnknown(carried, 'tool_choice.custom', choice['custom'], members.named);
+  carryUnknown(carried, 'tool_choice.allowed_tools', choice['allowed_tools'], members.allowed);
 }

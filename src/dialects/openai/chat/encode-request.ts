@@ -4,7 +4,7 @@ import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
 import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
-import { own, textOf, withoutNotes, type Json, type JsonObject } from '#core/json';
+import { membersWhere, own, textOf, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import type { EncodedRequest } from '../../dialect.ts';
@@ -28,6 +28,7 @@ import { nameOf, nothingLeft } from '../part-names.ts';
 import { encodeMedia } from './media.ts';
 import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
+import { withMembers } from '../../shared/nested-members.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
@@ -55,7 +56,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...encodeSampling(translated ? withFewStops(sampling, quirks, ignored) : sampling, maxTokensName(call, quirks), quirks.seedField),
     ...(hasOlderFunctions(call) && !translated ? encodeFunctions(call) : {}),
     ...encodeTools(call, quirks, ignored),
-    ...(output.format ? { response_format: output.format } : {}),
+    ...(output.format ? { response_format: withMembers(output.format, 'response_format', notes) } : {}),
   };
   const user = encodedUser(call, carried);
   if (user) body['user'] = user.user;
@@ -85,11 +86,14 @@ function placed(messages: readonly JsonObject[], call: GenerateCall, { userAfter
   return translated && prefix && last?.['role'] === 'assistant' && last['tool_calls'] === undefined ? [...all.slice(0, -1), { ...last, prefix: true }] : all;
 }
 
+/** Notes of the dialect to itself, and the members of objects that are carried by their paths. */
+const isNested = /^(?:response_format|tool_choice)?\./;
+
 /** Notes of the dialect to itself are no fields; those of thinking keep the client's own spelling. */
 const fieldsOf = (notes: JsonObject): JsonObject => {
   const { '.thinking': thinking, '.reasoning': reasoning } = notes;
   return {
-    ...withoutNotes(notes),
+    ...membersWhere(notes, (name) => !isNested.test(name)),
     ...(thinking === undefined ? {} : { thinking }),
     ...(reasoning === undefined ? {} : { reasoning }),
   };
@@ -106,7 +110,7 @@ function encodeTools({ tools: all, ...call }: GenerateCall, { allowedTools = !is
   return {
     ...searching,
     tools,
-    ...(chosen.choice ? { tool_choice: encodeToolChoice(chosen.choice, declared) } : {}),
+    ...(chosen.choice ? { tool_choice: withMembers(encodeToolChoice(chosen.choice, declared), 'tool_choice', own(call.extra, dialect)) } : {}),
     ...(call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
   };
 }

@@ -1,4 +1,5 @@
 import type { GenerateCall } from '#core/call';
+import { isDefault } from '#core/dropped-extra';
 import { own, type Json } from '#core/json';
 import { anyThinking, thinkingOf, type RefusedFields } from '../thinking.ts';
 import type { SentEffort } from './efforts.ts';
@@ -34,7 +35,8 @@ export function removeRefused(body: Record<string, Json>, refused: RefusedFields
     if (value === undefined || !kinds.includes(thinkingOf(effort))) continue;
     delete body[name];
     if (name === 'logprobs') delete body['top_logprobs'];
-    if (value !== optional[name]?.[1]) ignored.add(`${name}: this model does not take it${kinds.includes('none') ? '' : ' while it thinks'}.`);
+    if (value !== optional[name]?.[1] && !isDefault(name, value))
+      ignored.add(`${name}: this model does not take it${kinds.includes('none') ? '' : ' while it thinks'}.`);
   }
 }
 

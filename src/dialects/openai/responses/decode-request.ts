@@ -5,6 +5,7 @@ import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
 import { isEmpty, isObject, membersWhere, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { invalid } from '#core/fault';
+import { carryUnknown } from '../../shared/nested-members.ts';
 import { bodyFault, bounded, isGiven } from '../../shared/read-fields.ts';
 import { askedTier } from '../usage.ts';
 import { orderTurns } from './order-turns.ts';
@@ -181,6 +182,24 @@ function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: 
     const others = request.include.filter((one) => !honoured.has(one));
     if (others.length > 0) carried['include'] = others; // for the warnings of other wires
   }
+  carryMembers(carried, request);
   const sister = membersWhere(carried, (name) => sisterFields.has(name));
   return { ...(isEmpty(carried) ? {} : { [dialect]: carried }), ...(isEmpty(sister) ? {} : { 'openai-chat': sister }) };
+}
+
+/** The members that these objects have. Others are carried by their paths. */
+const members = {
+  text: new Set(['format', 'verbosity']),
+  format: new Set(['type', 'name', 'schema', 'description', 'strict']),
+  reasoning: new Set(['effort', 'summary', 'generate_summary']),
+  toolChoice: new Set(['type', 'name', 'namespace', 'mode', 'tools', 'server_label']),
+  streamOptions: new Set(['include_usage', 'include_obfuscation']),
+};
+
+function carryMembers(carried: Record<string, Json>, { text, reasoning, tool_choice: choice, stream_options: streamOptions }: ResponsesRequest): void {
+  carryUnknown(carried, 'text', text, members.text);
+  carryUnknown(carried, 'text.format', text?.format, members.format);
+  carryUnknown(carried, 'reasoning', reasoning, members.reasoning);
+  carryUnknown(carried, 'tool_choice', choice, members.toolChoice);
+  carryUnknown(carried, 'stream_options', streamOptions, members.streamOptions);
 }

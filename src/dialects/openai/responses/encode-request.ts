@@ -18,12 +18,16 @@ import { possibleChoice } from '../../shared/tool-choice.ts';
 import { encodeInput } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutBreakpoints } from './model-fields.ts';
+import { withMembers } from '../../shared/nested-members.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { isReasoning } from './thoughts.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
 const withLogprobs = 'message.output_text.logprobs';
+
+/** Notes of the dialect to itself, and the members of objects that are carried by their paths. */
+const isNested = /^(?:text|reasoning|tool_choice|stream_options)?\./;
 
 /**
  * Call → a responses request, with the whole conversation: nothing is stored upstream, so encrypted thoughts are requested. Except for `store` and `include`, a
@@ -37,7 +41,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isUserField(name, call));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);
-  const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
+  const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...membersWhere(notes, (name) => !isNested.test(name)) };
   const user = encodedUser(call, carried);
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(withWholeAnswers(call));
@@ -50,7 +54,8 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   ];
   const include = [...new Set(quirks.encrypted === false ? requested.filter((one) => one !== encrypted) : [...requested, encrypted])];
   const { effort, reasoning } = encodeReasoning(call, quirks, ignored);
-  const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
+  const text = withMembers({ ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) }, 'text', notes);
+  const streamOptions = withMembers({}, 'stream_options', notes);
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
   const limited = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
@@ -62,11 +67,12 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? fitTurns(turns, ignored) : turns, ignored)],
     ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(limited, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
-    ...(!isEquipped || choice === undefined ? {} : { tool_choice: choice }),
+    ...(!isEquipped || choice === undefined ? {} : { tool_choice: withMembers(choice, 'tool_choice', notes) }),
     ...(!isEquipped || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
     ...(isEmpty(reasoning) ? {} : { reasoning }),
     ...(isEmpty(text) ? {} : { text }),
     ...(include.length === 0 ? {} : { include }),
+    ...(isEmpty(streamOptions) ? {} : { stream_options: streamOptions }),
     store: false,
   };
   if (call.stream) body['stream'] = true;

@@ -1,4 +1,5 @@
 import { isTranslated, type GenerateCall } from '#core/call';
+import { isDefault } from '#core/dropped-extra';
 import { isObject, own, type Json, type JsonObject } from '#core/json';
 import { jsonInstruction } from '../../shared/json-instruction.ts';
 import { acceptedEffort, type KnownEfforts } from '../accepted-effort.ts';
@@ -93,8 +94,9 @@ export function removeRefused(body: Record<string, Json>, refused: RefusedFields
     if (path === 'text.verbosity') removeVerbosity(body);
     else delete body[path];
     if (path === 'top_logprobs') removeLogprobsInclude(body);
-    if (value !== neutral[path])
-      ignored.add(`${optionalFields[path] ?? path}: this model does not accept it${kinds.includes('none') ? '' : ' while it thinks'}.`);
+    const name = optionalFields[path] ?? path;
+    if (value !== neutral[path] && !isDefault(name, value))
+      ignored.add(`${name}: this model does not accept it${kinds.includes('none') ? '' : ' while it thinks'}.`);
   }
 }
 

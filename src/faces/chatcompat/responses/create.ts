@@ -1,4 +1,4 @@
-import { entryOf, fieldsOf, includedBy } from './entry.ts';
+import { entryOf, fieldWords, includedBy } from './entry.ts';
 import { encodeFault } from '#dialects/openai/faults';
 import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
 import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/encoder';
@@ -6,7 +6,7 @@ import { queued } from '#dialects/openai/responses/response';
 import { encodeResult } from '#dialects/openai/responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai/responses/wire';
 import { answerId } from '../../answer-id.ts';
-import { answerCall, checkText, contextOf, unlabelled, type GeneratingDeps, type Words } from '../../answer.ts';
+import { answerCall, checkText, contextOf, unlabelled, type FieldWords, type GeneratingDeps, type Words } from '../../answer.ts';
 import { membersOf } from '../../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
@@ -63,7 +63,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const answering = { response, ...includedBy(request), now: () => Math.floor(deps.clock.now() / 1000) };
   const words = wordsOf(
     answering,
-    { memory: exchange, progress: context.progress, fieldOf: fieldsOf(continuation.isRepeating ? undefined : request.input, continuation) },
+    { memory: exchange, progress: context.progress, named: fieldWords(continuation.isRepeating ? { text: request.text } : request, continuation) },
     stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), continuation) : undefined,
   );
   await answerCall(deps, exchange, { call, context, words });
@@ -73,17 +73,18 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
 interface Answer {
   readonly memory: NeededMemory;
   readonly progress: Progress;
-  readonly fieldOf: NonNullable<Words['fieldOf']>;
+  readonly named: FieldWords;
 }
 
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
 type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
 
 /** @param keep absent where the response is not to be kept, as it says itself then */
-function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }: Answer, keep?: Keep): Words {
+function wordsOf(answering: ResponseBeingWritten, { memory, progress, named }: Answer, keep?: Keep): Words {
   const encoder = new Encoder(answering);
   const said: GenerateEvent[] = [];
   return {
+    ...named,
     async whole(result) {
       const response = encodeResult(result, answering);
       if (!keep || (await keep(response, result.candidates[0]?.parts ?? []))) return response;
@@ -109,7 +110,6 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }:
       await keep?.(encoder.response, fold(said).candidates[0]?.parts ?? []);
       return frames;
     },
-    fieldOf,
   };
 }
 

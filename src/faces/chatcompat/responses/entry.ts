@@ -4,24 +4,37 @@ import { outputOf } from '#dialects/openai/responses/listed-items';
 import { dialect, type ResponsesRequest } from '#dialects/openai/responses/wire';
 import { fieldNames } from '#dialects/openai/responses/field-names';
 import { clientField } from '#dialects/shared/field-names';
-import type { GenerateCall } from '#core/call';
+import { isGiven } from '#dialects/shared/read-fields';
 import type { Part } from '#core/conversation';
 import { isObject, own, textOf, type JsonObject } from '#core/json';
+import type { FieldWords } from '../../answer.ts';
 import type { Continuation } from './continuation.ts';
 import type { Entry, StoredResponseBody } from './stored-body.ts';
 
-/** The fields of a request as its client spelled them. Several items may be one turn: they are counted only where each is a turn. @param said the turns of the input */
-export const fieldsOf =
-  (input: ResponsesRequest['input'] | undefined, { said }: Pick<Continuation, 'said'>) =>
-  (field: string, call: GenerateCall): string => {
-    const before = call.turns.length - said.length;
-    const [, item, rest] = /^input\[(\d{1,9})\](.{0,200})$/.exec(field) ?? [];
-    if (item === undefined) return clientField(fieldNames, field, call, Array.isArray(input) && input.length === said.length ? before : null);
-    // A provider of the same API counts the items of the stored conversation, too.
-    const stored = call.turns.slice(0, before).filter(({ extra }) => own(extra, dialect)['.instructions'] !== true);
-    const at = Number(item) - encodeInput(stored, new Set()).length;
-    return Array.isArray(input) && at >= 0 && at < input.length ? `input[${at}]${rest}` : 'input';
+interface Worded {
+  readonly input?: ResponsesRequest['input'] | undefined;
+  readonly text?: ResponsesRequest['text'] | undefined;
+}
+
+/**
+ * The fields of a request as its client spelled them. Several items may be one turn: they are counted only where each is a turn.
+ * @param said the turns of the input
+ */
+export function fieldWords({ input, text }: Worded, { said }: Pick<Continuation, 'said'>): Required<FieldWords> {
+  const memberOf = (name: string) => (name === 'verbosity' && isGiven(text?.verbosity) ? 'text.verbosity' : name);
+  return {
+    memberOf,
+    fieldOf(field, call) {
+      const before = call.turns.length - said.length;
+      const [, item, rest] = /^input\[(\d{1,9})\](.{0,200})$/.exec(field) ?? [];
+      if (item === undefined) return memberOf(clientField(fieldNames, field, call, Array.isArray(input) && input.length === said.length ? before : null));
+      // A provider of the same API counts the items of the stored conversation, too.
+      const stored = call.turns.slice(0, before).filter(({ extra }) => own(extra, dialect)['.instructions'] !== true);
+      const at = Number(item) - encodeInput(stored, new Set()).length;
+      return Array.isArray(input) && at >= 0 && at < input.length ? `input[${at}]${rest}` : 'input';
+    },
   };
+}
 
 /** Members of an answer that the client gets where it asks for them. */
 type Included = Pick<ResponseBeingWritten, 'encrypted' | 'sources'>;

@@ -12,7 +12,7 @@ import { Fault, faultOf, reasonOf } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Caller, Context } from '#core/context';
 import { stepOf, steps } from '#core/steps';
-import { entryOf, fieldsOf, includedBy } from './entry.ts';
+import { entryOf, fieldWords, includedBy } from './entry.ts';
 import { isRunning, runningStatuses, turnsOfChain, withoutBrokenEnds } from './continuation.ts';
 import { gone } from './replay.ts';
 import { RunBroadcast } from './run-broadcast.ts';
@@ -143,7 +143,9 @@ export class RunWorker {
       else
         encoder.fail(
           encodeFault(
-            faultOf(call ? inClientsWords(reasonOf(error, over.signal), { fieldOf: fieldsOf(undefined, entry.body) }, call) : reasonOf(error, over.signal)),
+            faultOf(
+              call ? inClientsWords(reasonOf(error, over.signal), fieldWords({ text: run.request.text }, entry.body), call) : reasonOf(error, over.signal),
+            ),
           ).error,
         );
     } finally {
