@@ -30,7 +30,12 @@ const ways: readonly Way[] = [
   {
     face: 'responses',
     field: 'input.server_url',
-    naming: (url) => ({ input: [{ type: 'additional_tools', role: 'assistant', tools: [{ type: 'mcp', server_url: url }] }, { role: 'user', content: 'hi' }] }),
+    naming: (url) => ({
+      input: [
+        { type: 'additional_tools', role: 'assistant', tools: [{ type: 'mcp', server_url: url }] },
+        { role: 'user', content: 'hi' },
+      ],
+    }),
   },
   { face: 'messages', field: 'mcp_servers[0].url', naming: (url) => ({ mcp_servers: [{ type: 'url', name: 'z', url }] }) },
   {
@@ -42,11 +47,21 @@ const ways: readonly Way[] = [
   { face: 'chat', field: 'tools[0].mcp.server_url', naming: (url) => ({ tools: [{ type: 'mcp', mcp: { server_label: 'z', server_url: url } }] }) },
 ];
 
-const ask = ({ face, naming }: Pick<Way, 'face' | 'naming'>, url: string, at: { readonly url: string; readonly key: string } = server, model: string = modelOf[face]) =>
-  askFace(at, face, { model, content: 'hi', stream: false, more: naming(url) });
+const ask = (
+  { face, naming }: Pick<Way, 'face' | 'naming'>,
+  url: string,
+  at: { readonly url: string; readonly key: string } = server,
+  model: string = modelOf[face],
+) => askFace(at, face, { model, content: 'hi', stream: false, more: naming(url) });
 const modelOf: Readonly<Record<Face, string>> = { chat: 'chat', responses: 'responses', messages: 'messages', gencompat: 'gemini' };
 
-const elsewhere = ['https://evil.example/mcp', `${listed}/`, 'http://owls.example/mcp', 'https://owls.example:8443/mcp', 'https://owls.example.evil.example/mcp'];
+const elsewhere = [
+  'https://evil.example/mcp',
+  `${listed}/`,
+  'http://owls.example/mcp',
+  'https://owls.example:8443/mcp',
+  'https://owls.example.evil.example/mcp',
+];
 
 for (const way of ways) {
   const { face, field } = way;

@@ -32,7 +32,7 @@ export function permittedUrl(address: string, { mode, whitelist, allowed }: Pick
   const isListed = whitelist.some((entry) => isSame(url, entry.url));
   if (mode === 'whitelist' && !isListed) throw notListed(field);
   const isAllowed = allowed.some((origin) => URL.parse(origin)?.origin === url.origin);
-  if ((url.protocol === 'http:' || isInner(url.hostname)) && !isListed && !isAllowed)
+  if (((url.protocol === 'http:' && !isListed) || isInner(url.hostname)) && !isAllowed)
     throw invalid(field, 'must be a public https address, or one of an origin that the settings of the server list under outbound.allow');
   return url;
 }

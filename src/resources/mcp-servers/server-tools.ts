@@ -85,8 +85,7 @@ export function serverTools({ tools, servers, policy, approved, met }: ServerToo
 
 /** @throws Fault `forbidden` */
 function requireScope({ scopes }: ServerToolCaller, field: string): void {
-  if (scopes?.includes('mcp') === false)
-    throw new Fault('forbidden', 'The tools of MCP servers need a key with the scope mcp.', { field, reason: 'scope' });
+  if (scopes?.includes('mcp') === false) throw new Fault('forbidden', 'The tools of MCP servers need a key with the scope mcp.', { field, reason: 'scope' });
 }
 
 const elicitWith = (ask: AskUser): Elicit =>
