@@ -31,6 +31,8 @@ export interface GenerateCall {
   readonly tierRate?: (model: string) => number;
   /** Other models that the provider may ask for this call: where the caller may use few models, each has to be one of them. Absent: none. */
   readonly otherModels?: readonly OtherModel[];
+  /** MCP servers that the provider may connect to for this call: each has to be one that the caller may use. Absent: none. */
+  readonly otherServers?: readonly OtherServer[];
   readonly extra: Extra;
   /** Fields that the gateway itself keeps for the client: a provider without them gets a warning, and is no reason to refuse a strict client. */
   readonly kept?: readonly string[];
@@ -41,6 +43,13 @@ export interface GenerateCall {
 /** A model with the field that names it, as in `fallbacks[0].model`. */
 export interface OtherModel {
   readonly model: string;
+  readonly field: string;
+}
+
+/** An MCP server with the field that names it, as in `mcp_servers[0].url`. */
+export interface OtherServer {
+  /** Absent: a server that only the provider knows, such as a connector. */
+  readonly url?: string;
   readonly field: string;
 }
 

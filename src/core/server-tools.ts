@@ -1,3 +1,4 @@
+import type { OtherServer } from './call.ts';
 import type { FunctionTool, ServerToolCall, WantedServer, WantedTool } from './conversation.ts';
 import type { AskUser } from './questions.ts';
 
@@ -28,7 +29,12 @@ export interface ServerTools {
     signal: AbortSignal,
   ): Promise<{ readonly tools: readonly ServerTool[]; readonly unknown: readonly string[] }>;
   /**
-   * The tools of a server that the client names. Undefined: it is none that the gateway may call.
+   * Judges a server that a provider would connect to, as one that the gateway connects to.
+   * @throws Fault `forbidden` or `invalid` naming the field
+   */
+  permits(caller: ServerToolCaller, server: OtherServer): void;
+  /**
+   * The tools of a server that the client names. Undefined: it is none that the gateway calls, and the provider may.
    * @throws Fault `not-found`, `forbidden` or `invalid` naming the field; the signal's reason
    */
   ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;

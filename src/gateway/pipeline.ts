@@ -21,6 +21,7 @@ import { conforming, type ConformingDeps } from './rules/conforming.ts';
 import { guarded, type GuardedDeps } from './rules/guarded.ts';
 import { inParts } from './rules/in-parts.ts';
 import { metered, recordRefusal } from './rules/metered.ts';
+import { permitted } from './rules/permitted.ts';
 import { promising } from './rules/promising.ts';
 import { promptLogged, promptLoggedTask } from './rules/prompt-logged.ts';
 import { resolved, type Models } from './rules/resolved.ts';
@@ -89,17 +90,18 @@ export function openPipeline(deps: PipelineDeps): Pipeline {
   const repairableRounds = { ...web, models, rounds: 'repairableRound' } as const;
 
   const paid = admitted(ledger, metered(clock, inParts(clock, failover({ health, budget, waits, clock }))));
-  const client = resolved(models, alternating(promising(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid)))));
+  const known = (inner: Parameters<typeof alternating>[0]) => permitted(tools, resolved(models, alternating(inner)));
+  const client = known(promising(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid))));
   const kept = conforming(schemas, 'unpromised', client);
   const own = resolved(models, alternating(paid));
-  const affordable = resolved(models, alternating(checking(ledger.affords)));
-  const admissible = resolved(models, alternating(checking(ledger.admits)));
+  const affordable = known(checking(ledger.affords));
+  const admissible = known(checking(ledger.admits));
 
   return {
     chatcompat: promptLogged(prompts, calling({ tools, inner: searching(rounds, kept), admits: checked(admissible) })),
     messages: promptLogged(prompts, searching(rounds, kept)),
     gencompat: promptLogged(prompts, fallingBack(searching(repairableRounds, conforming(schemas, 'all', client)))),
-    count: counting({ models, guards, waits, health, countTokens }),
+    count: counting({ models, guards, waits, health, countTokens, tools }),
     embed: promptLoggedTask(prompts, ({ inputs }) => inputs.filter((input) => typeof input === 'string'), embedding(client)),
     sendRaw: promptLoggedTask(prompts, ({ texts }) => texts, rawSender(client)),
     speak: promptLoggedTask(prompts, ({ text }) => [text], speaking(client)),

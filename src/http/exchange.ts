@@ -86,6 +86,8 @@ export class Exchange implements Memory, NeededMemory {
   #isOver = false;
   /** The client left before the answer was complete. */
   left = false;
+  /** The connection closes behind the answer. */
+  isLast = false;
   status = 0;
   /** Bytes of the request's body. */
   bodyBytes = 0;
@@ -365,7 +367,7 @@ export class Exchange implements Memory, NeededMemory {
     this.status = status;
     const isUnread = !this.#request.complete && this.announcesBody; // of a request without body nothing is known to be complete yet
     const isPassedOver = isUnread && this.#isPassedOver;
-    const isLast = (isUnread && !isPassedOver) || this.#draining();
+    const isLast = (isUnread && !isPassedOver) || this.isLast || this.#draining();
     const usual = headers.includes('content-security-policy') ? always : unframed;
     writeHead(this.#response, status, ['x-request-id', this.id], usual, this.#around.headers(this.#request), headers, isLast ? ['connection', 'close'] : []);
     if (isUnread && isLast) closeInStages(this.#request, this.#clock, this.#draining);

@@ -74,6 +74,8 @@ class Reading {
   #open: Readable | undefined;
   /** The field that is being read, where it is no file. */
   #field: string | undefined;
+  /** Parts that have a name. */
+  #begun = 0;
   #received = 0;
   /** Bytes of files and of complete fields. */
   #counted = 0;
@@ -85,7 +87,7 @@ class Reading {
     this.#failure.promise.catch(() => {}); // it may fail when nobody waits
     this.#parser = new Busboy({
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
-      limits: { parts: mostParts, fieldSize: mostFieldBytes, fileSize: limits.fileBytes, headerSize: mostHead, headerPairs: 20 },
+      limits: { parts: mostParts, fieldSize: mostFieldBytes, fileSize: limits.fileBytes, headerSize: mostHead, headerPairs: mostHead },
       isPartAFile: (name, partType, filename) => this.#begins(name, filename !== undefined || partType === 'application/octet-stream'),
     });
     this.#parser.on('partsLimit', () => this.#fail(new Fault('invalid', `The form must have at most ${mostParts} parts.`)));
@@ -144,15 +146,18 @@ class Reading {
 
   #finished(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#parser.once('finish', () => (this.#fault === undefined ? resolve() : undefined));
+    this.#parser.once('finish', () => {
+      if (partsOf(this.#parser) > this.#begun) this.#fail(unnamedPart());
+      if (this.#fault === undefined) resolve();
+    });
     this.#parser.end();
     return Promise.race([promise, this.#failure.promise]);
   }
 
   #begins(name: string | undefined, isFile: boolean): boolean {
+    this.#begun++;
     this.#field = isFile ? undefined : (name ?? '');
-    if (name === undefined || name === '')
-      this.#fail(new Fault('invalid', `Each part of the form must have a name, and at most ${mostHead} bytes of headers.`));
+    if (name === undefined || name === '') this.#fail(unnamedPart());
     else if (name.length > mostNameCharacters) this.#fail(new Fault('invalid', `The name of a field must have at most ${mostNameCharacters} characters.`));
     return isFile;
   }
@@ -183,6 +188,11 @@ class Reading {
     await Promise.all(this.#held.map((one) => one.remove()));
   }
 }
+
+/** The parser passes over a part that it cannot read, and tells only in this count. */
+const partsOf = (parser: BusboyInstance) => (parser as unknown as { readonly _parser: { readonly _nparts: number } })._parser._nparts;
+
+const unnamedPart = () => new Fault('invalid', `Each part of the form must have a name, and at most ${mostHead} bytes of headers.`);
 
 const fieldTooLarge = (name: string) =>
   new Fault('too-large', `${name.slice(0, 100)} must have at most ${mostFieldBytes} bytes.`, { field: name.slice(0, 100) });

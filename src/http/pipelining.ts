@@ -11,11 +11,16 @@ type Asking = Socket & { unanswered?: number };
 
 /** Counts a request of a connection. @returns false where it is one too many: then the connection is closed, and the request must not be answered */
 export function beginsOn(socket: Asking): boolean {
-  if (!socket.writable) return false; // the parser goes on to the end of what was read at once, and of what is discarded
+  if (!socket.writable || socket.unanswered === Infinity) return false; // the parser goes on to the end of what was read at once, and of what is discarded
   socket.unanswered = (socket.unanswered ?? 0) + 1;
   if (socket.unanswered <= mostUnanswered) return true;
   socket.destroy();
   return false;
+}
+
+/** Nothing that follows on this connection is a request: where one ends was not clear. */
+export function isLastOn(socket: Asking): void {
+  socket.unanswered = Infinity;
 }
 
 /** The answer to a request of this connection is sent, or its client is gone. */

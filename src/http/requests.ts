@@ -17,7 +17,7 @@ import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf, noCredential } from './credential.ts';
 import { Exchange } from './exchange.ts';
 import { FairQueue } from './fair-queue.ts';
-import { beginsOn } from './pipelining.ts';
+import { beginsOn, isLastOn } from './pipelining.ts';
 import { readForm } from './form.ts';
 import { covered, type Asked, type Face, type Once, type Route } from './route.ts';
 import { requireOwnPage, sessionTextIn } from './session-cookie.ts';
@@ -123,10 +123,15 @@ export class Requests {
       around: this.#around,
     });
     this.open.add(exchange);
-    afterPoll(() => void this.#answer(target, exchange, request));
+    const odd = oddHead(request);
+    if (odd !== undefined) {
+      exchange.isLast = true;
+      isLastOn(request.socket);
+    }
+    afterPoll(() => void this.#answer(target, exchange, { request, odd }));
   }
 
-  async #answer(target: Target, exchange: Exchange, request: IncomingMessage): Promise<void> {
+  async #answer(target: Target, exchange: Exchange, { request, odd }: { readonly request: IncomingMessage; readonly odd: string | undefined }): Promise<void> {
     const deps = this.#deps;
     const { route, allow } = target;
     const face = (!route && sharingFace(deps.faces, request)) || (target.face ?? faceOf(deps.faces, request.url ?? ''));
@@ -134,8 +139,7 @@ export class Requests {
     let fault: Fault | undefined;
     try {
       exchange.signal.throwIfAborted();
-      const odd = oddHead(request);
-      if (odd) throw new Fault('invalid', odd);
+      if (odd !== undefined) throw new Fault('invalid', odd);
       const hops = request.headers[hopHeader];
       if (hops !== undefined) requireForward(String(hops), deps.hop);
       const preflight = allow === undefined ? undefined : this.#around.preflight(request, allow);

@@ -365,6 +365,7 @@ export class Machine {
       countTokens: () => Promise.resolve(0),
       schemas: { against: () => () => true },
       tools: {
+        permits: () => {},
         ofServer: () => Promise.resolve(undefined),
         offered: () => Promise.resolve({ tools: [], unknown: [] }),
         call: () => Promise.reject(new Error('No tool is called here.')),

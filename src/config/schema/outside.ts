@@ -52,9 +52,17 @@ export const mcp = group('MCP servers.', {
     approvalWords,
     { default: 'first' },
   ),
-  whitelist: list('Remote MCP servers.', record('A remote server.', { name: word('Name of the server.'), url: word('URL of the server.'), ...mcpEntry }), {
-    examples: [[{ name: 'everything', url: 'http://127.0.0.1:3001/mcp' }]],
-  }),
+  whitelist: list(
+    'Remote MCP servers.',
+    record('A remote server.', {
+      name: word('Name of the server.'),
+      url: word('URL of the server. A private address needs its origin in outbound.allow, too.'),
+      ...mcpEntry,
+    }),
+    {
+      examples: [[{ name: 'everything', url: 'http://127.0.0.1:3001/mcp' }]],
+    },
+  ),
   stdio: list(
     'MCP servers that are started as local programs; users cannot add any.',
     record('A local server.', {

@@ -6,6 +6,7 @@ import { Fault, invalid, missing } from '#core/fault';
 import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { askedRate } from '../shared/asked-rate.ts';
 import { carryUnknown } from '../shared/nested-members.ts';
+import { otherServer } from '../shared/other-server.ts';
 import { bodyFault, bounded, isGiven } from '../shared/read-fields.ts';
 import { termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
@@ -88,7 +89,16 @@ function conversationOf(request: CountRequest): Omit<GenerateCall, 'sampling' | 
     ...(isGiven(parallel) ? { parallelToolCalls: !parallel } : {}),
     output: format ? { type: 'schema', schema: bounded(format.schema, `${field}.schema`) } : { type: 'text' },
     ...(reasoning ? { reasoning } : {}),
+    ...otherServersOf(request),
   };
+}
+
+/** https://platform.claude.com/docs/en/agents-and-tools/mcp-connector */
+function otherServersOf(request: CountRequest): Pick<GenerateCall, 'otherServers'> {
+  const { mcp_servers: servers } = request as { readonly mcp_servers?: unknown };
+  if (!isGiven(servers)) return {};
+  if (!Array.isArray(servers)) return { otherServers: [{ field: 'mcp_servers' }] };
+  return { otherServers: servers.map((server: unknown, at) => otherServer(server, `mcp_servers[${at}]`, 'url')) };
 }
 
 /** `output_format` is the name that the field had in its beta, which clients such as LiteLLM still use. https://platform.claude.com/docs/en/build-with-claude/structured-outputs */

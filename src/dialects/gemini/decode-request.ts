@@ -7,7 +7,7 @@ import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/jso
 import { carryUnknown } from '../shared/nested-members.ts';
 import { bounded, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { hasPieces, turnsOf } from './decode-contents.ts';
-import { toolsOf } from './decode-tools.ts';
+import { otherServersOf, toolsOf } from './decode-tools.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { withClientSpelling } from './spelling.ts';
 import { effortOf, isDefaultLevel, levelEffort } from './thinking.ts';
@@ -64,6 +64,7 @@ function callOf(request: GenerateRequest, asked: Addressed): GenerateCall {
     sampling: samplingOf(config),
     ...(reasoning ? { reasoning } : {}),
     ...askedTier(request.serviceTier),
+    ...otherServersOf(request.tools),
     extra: extraOf(request, config, { ...choiceCarried, ...notes }),
   };
 }

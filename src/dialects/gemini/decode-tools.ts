@@ -1,6 +1,8 @@
+import type { GenerateCall, OtherServer } from '#core/call';
 import type { FunctionTool, Tool, WebSearch } from '#core/conversation';
 import { isEmpty, isObject, rest, type Json } from '#core/json';
 import { invalid } from '#core/fault';
+import { otherServer } from '../shared/other-server.ts';
 import { bounded, isGiven } from '../shared/read-fields.ts';
 import { termsOf } from '../shared/web-search.ts';
 import { jsonSchemaOf } from './schema.ts';
@@ -28,6 +30,20 @@ export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
     ];
   });
 }
+
+/** https://ai.google.dev/api/caching#McpServer */
+export function otherServersOf(tools: readonly WireTool[] | null | undefined): Pick<GenerateCall, 'otherServers'> {
+  const otherServers = (tools ?? []).flatMap((tool, at): readonly OtherServer[] => {
+    const { mcpServers: servers } = tool as { readonly mcpServers?: unknown };
+    const field = `tools[${at}].mcpServers`;
+    if (!isGiven(servers)) return [];
+    return Array.isArray(servers) ? servers.map((one: unknown, place) => addressed(one, `${field}[${place}]`)) : [{ field }];
+  });
+  return otherServers.length === 0 ? {} : { otherServers };
+}
+
+const addressed = (server: unknown, field: string): OtherServer =>
+  otherServer(isObject(server) ? server['streamableHttpTransport'] : undefined, `${field}.streamableHttpTransport`, 'url');
 
 const searchOf = (value: Json): WebSearch => termsOf(isObject(value) ? value : {}, { excludeDomains: 'blocked' });
 

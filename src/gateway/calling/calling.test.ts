@@ -51,6 +51,7 @@ async function run({ rounds, asking = [], wanted = {}, clients = [], result: tex
         })),
         unknown: [],
       }),
+    permits: () => {},
     ofServer: () => Promise.resolve(undefined),
     call(_caller, { tool, json, approval }) {
       called.push(`${tool} ${json}${approval === undefined ? '' : ` ${approval}`}`);

@@ -2,6 +2,7 @@ import type { GenerateCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import { modelNamed } from '#core/known-models';
 import { promptTokens, type CountTokens } from '#core/measure';
+import type { ServerTools } from '#core/server-tools';
 import { placesOf } from '#core/target';
 import type { Waits } from '../routing/failover.ts';
 import type { Health } from '../routing/health.ts';
@@ -15,6 +16,7 @@ export interface CountingDeps {
   readonly health: Pick<Health, 'state'>;
   /** Exact for the built-in model. */
   readonly countTokens: CountTokens;
+  readonly tools: Pick<ServerTools, 'permits'>;
 }
 
 /** The tokens of a conversation's prompt. Costs nothing. */
@@ -26,10 +28,12 @@ const mostSeconds = 10;
 /**
  * Counts as the first provider of the model does if it is healthy and can be asked, else as the built-in model does. A conversation that a guardrail applies to is
  * not sent anywhere to be counted. A count says nothing of the health of a target.
+ * @throws Fault `forbidden` or `invalid` for an MCP server that the caller may not use
  */
-export function counting({ models, guards, waits, health, countTokens }: CountingDeps): CountPrompt {
+export function counting({ models, guards, waits, health, countTokens, tools }: CountingDeps): CountPrompt {
   return async (call, context) => {
     const { caller, signal } = context;
+    for (const server of call.otherServers ?? []) tools.permits(caller, server);
     const route = modelNamed(models(caller), call.model);
     const [target] = placesOf(route?.targets ?? []);
     if (route && target?.countTokens && health.state(target).state === 'ok' && !guards().of({ ...call, route }, caller)) {

@@ -47,10 +47,16 @@ export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       input: Type.Object({
         name: keyName,
         token_scopes: optionalOrNull(Type.String({ maxLength: 1000, description: 'Names of scopes with commas between them; empty or absent: everything.' })),
+        scopes: optionalOrNull(
+          Type.Union([Type.Array(Type.String({ maxLength: 100, pattern: '\\S' }), { minItems: 1, maxItems: scopes.length }), Type.String({ maxLength: 1000 })]),
+          {
+            description: 'Another name of `token_scopes`, also as a list of names.',
+          },
+        ),
       }),
       output: Type.Object({ id: Type.Integer(), key: Type.String() }),
-      async answer({ caller, by, input: { name, token_scopes: text } }) {
-        const wanted = scopesIn(text ?? '');
+      async answer({ caller, by, input: { name, token_scopes: text, scopes: list } }) {
+        const wanted = wantedScopes(text ?? undefined, (Array.isArray(list) ? list.join(',') : list) ?? undefined);
         const { id, key } = await keys.make(caller.userId, { name, ...(wanted.length > 0 ? { scopes: wanted } : {}) }, by);
         return { id, key };
       },
@@ -64,14 +70,22 @@ export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
   ];
 }
 
+/** @throws Fault `invalid`, also where the names of the field give different scopes */
+function wantedScopes(text: string | undefined, other: string | undefined): Scope[] {
+  const [wanted, others] = [scopesIn(text ?? '', 'token_scopes'), scopesIn(other ?? '', 'scopes')];
+  if (text === undefined || other === undefined) return text === undefined ? others : wanted;
+  if (new Set(wanted).symmetricDifference(new Set(others)).size > 0) throw invalid('scopes', 'and token_scopes are the same: give one of them');
+  return wanted;
+}
+
 /** None, which stands for all of them, is meant by an empty text only. @throws Fault `invalid` naming the scope that is none */
-function scopesIn(text: string): Scope[] {
+function scopesIn(text: string, field: string): Scope[] {
   if (text.trim() === '') return [];
   const names = text.split(',').map((name) => name.trim());
   const named = names.filter((name) => name !== '');
   return (named.length === 0 ? names : named).map((name) => {
     const scope = scopes.find((one) => one === name);
     if (scope) return scope;
-    throw invalid('token_scopes', `must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}"`);
+    throw invalid(field, `must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}"`);
   });
 }

@@ -21,7 +21,7 @@ interface OperatorEntry {
 }
 
 /**
- * The one judgement of addresses, when they are saved and each time before they are connected to. In whitelist mode scheme, host, port and path must be exactly those of an entry.
+ * The one judgement of addresses, when they are saved, each time before they are connected to, and before a provider is asked to connect to them. In whitelist mode scheme, host, port and path must be exactly those of an entry.
  *
  * @throws Fault `invalid`, `forbidden`
  */
@@ -30,15 +30,15 @@ export function permittedUrl(address: string, { mode, whitelist, allowed }: Pick
   if (!url || !/^https?:$/.test(url.protocol)) throw invalid(field, 'must be an https address of at most 2048 characters');
   if (url.username || url.password || url.hash) throw invalid(field, 'must have no user name, password or fragment');
   const isListed = whitelist.some((entry) => isSame(url, entry.url));
-  if (mode === 'whitelist' && !isListed)
-    throw new Fault('forbidden', `${field} must be one of the addresses of /server/list-mcp-whitelisted-servers: other MCP servers are not allowed here.`, {
-      field,
-    });
+  if (mode === 'whitelist' && !isListed) throw notListed(field);
   const isAllowed = allowed.some((origin) => URL.parse(origin)?.origin === url.origin);
-  if ((url.protocol === 'http:' || isInner(url.hostname)) && !isListed && !isAllowed)
+  if (((url.protocol === 'http:' && !isListed) || isInner(url.hostname)) && !isAllowed)
     throw invalid(field, 'must be a public https address, or one of an origin that the settings of the server list under outbound.allow');
   return url;
 }
+
+export const notListed = (field: string): Fault =>
+  new Fault('forbidden', `${field} must be one of the addresses of /server/list-mcp-whitelisted-servers: other MCP servers are not allowed here.`, { field });
 
 export function entryOf(address: string, { whitelist }: Pick<McpPolicy, 'whitelist'>): McpPolicy['whitelist'][number] | undefined {
   const url = URL.parse(address);

@@ -3,12 +3,12 @@ import { objectIn } from '#kit/json/foreign';
 import type { JsonObject } from '#core/json';
 import { mayCall } from '#core/mcp-offers';
 import type { AskUser, UserQuestion } from '#core/questions';
-import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#core/server-tools';
+import type { AgentServerTools, ServerTool as ShownTool, ServerToolCaller, ServerTools } from '#core/server-tools';
 import { McpFailure } from '#kit/mcp/connection';
 import type { Elicit, Elicitation } from '#kit/mcp/elicitation';
 import type { WantedServer, ToolsMeant } from '#core/conversation';
 import type { ApprovedCalls } from './approved-calls.ts';
-import { entryOf, type McpPolicy } from './policy.ts';
+import { entryOf, notListed, permittedUrl, type McpPolicy } from './policy.ts';
 import { stateOf } from './shapes.ts';
 import type { McpServer, McpServerStore } from './store.ts';
 import { nameOf } from './tool-names.ts';
@@ -25,13 +25,24 @@ export interface ServerToolsDeps {
 
 /** The tools of MCP servers, as the gateway calls them for models. */
 export function serverTools({ tools, servers, policy, approved, met }: ServerToolsDeps): ServerTools {
+  const permits: ServerTools['permits'] = (caller, { url, field }) => {
+    requireScope(caller, field);
+    if (caller.mcpTools)
+      throw new Fault('forbidden', `${field}: the key may call only some tools, and a provider would call any of the server.`, { field, reason: 'scope' });
+    if (url !== undefined) permittedUrl(url, policy(), field);
+    else if (policy().mode === 'whitelist') throw notListed(field);
+  };
   return {
+    permits,
     async ofServer(caller, wanted, signal) {
       const { field, credential } = wanted;
       const entry = wanted.url === undefined ? undefined : entryOf(wanted.url, policy());
-      if (wanted.isProviders || (wanted.url !== undefined && !entry)) return undefined;
-      if (caller.scopes?.includes('mcp') === false)
-        throw new Fault('forbidden', 'The tools of MCP servers need a key with the scope mcp.', { field, reason: 'scope' });
+      if (wanted.isProviders || (wanted.url !== undefined && !entry)) {
+        if (wanted.url !== undefined) permits(caller, { url: wanted.url, field: `${field}.server_url` });
+        if (wanted.isProviders) permits(caller, { field });
+        return undefined;
+      }
+      requireScope(caller, field);
       if (credential !== undefined) throw invalid(`${field}.${credential}`, 'is not taken: add the server to your MCP servers, with its headers');
       await met();
       const server = await oneOf(await servers.usable(caller), wanted, entry, servers);
@@ -70,6 +81,11 @@ export function serverTools({ tools, servers, policy, approved, met }: ServerToo
       return approval === undefined ? called() : approved.once(caller.userId, [approval, server, tool, digest, json], signal, called);
     },
   };
+}
+
+/** @throws Fault `forbidden` */
+function requireScope({ scopes }: ServerToolCaller, field: string): void {
+  if (scopes?.includes('mcp') === false) throw new Fault('forbidden', 'The tools of MCP servers need a key with the scope mcp.', { field, reason: 'scope' });
 }
 
 const elicitWith = (ask: AskUser): Elicit =>

@@ -53,6 +53,39 @@ test('a list of which every page comes in time has a deadline as a whole', async
   expect(await using((session) => session.list(signal))).toHaveLength(1);
 });
 
+test('a list is as old as it may be, counted from when it came', async () => {
+  let lists = 0;
+  const { clock, signal, using } = scripted(() => {
+    clock.advance(4000); // a slow server
+    lists++;
+    return { tools: [one] };
+  });
+  const list = (oldest?: number) => using((session) => session.list(signal, oldest));
+  await list(5000);
+  clock.advance(4000);
+  await Promise.all([list(5000), list(5000), list()]);
+  expect(lists).toBe(1);
+  clock.advance(1000);
+  await list();
+  expect(lists).toBe(1);
+  await Promise.all([list(5000), list(5000)]);
+  expect(lists).toBe(2);
+});
+
+test('what a list shows to have changed counts in all other sessions with the server at once', async () => {
+  let description = 'before';
+  const { sessions, signal } = scripted(() => ({ tools: [{ ...one, description }] }));
+  const list = (userId: number, serverId: number, oldest?: number) =>
+    sessions.use(
+      { userId, serverId, place: { url: 'https://mcp.example/mcp', headers: {} }, signal },
+      async (session) => (await session.list(signal, oldest))[0]!.description,
+    );
+  for (const [userId, serverId] of [[1, 1], [2, 1], [2, 2]] as const) await list(userId, serverId); // prettier-ignore
+  description = 'after';
+  expect([await list(1, 1), await list(2, 1)]).toEqual(['before', 'before']);
+  expect([await list(1, 1, 0), await list(2, 1), await list(2, 2)]).toEqual(['after', 'after', 'before']);
+});
+
 /** A server that knows one session, and counts what it was called for in another. */
 function restarting(status: number) {
   const server = { known: 'session-1', refused: 0 };
@@ -111,9 +144,9 @@ test('what goes on in a lost session counts for its user, and ends with the serv
   const ends: Promise<unknown>[] = [];
   const hanging = () => void ends.push(using((session) => session.call('one', {}, signal)).catch((error: unknown) => error));
   for (let at = 1; at <= 8; at++) {
-    await using((session) => session.list(signal, true));
+    await using((session) => session.list(signal, 0));
     hanging();
-    await using((session) => session.list(signal, true)); // in the session that the call has
+    await using((session) => session.list(signal, 0)); // in the session that the call has
     refused = `session-${at}`;
     hanging(); // is refused there, and made in the next one
   }
@@ -127,7 +160,7 @@ test.each(['forgotten', 'closed'] as const)('what goes on in a session when it i
   const { sessions, signal, using } = scripted(({ method }) => (method === 'tools/list' ? (++lists, { tools: [one] }) : { content: [] }));
   await using((session) => session.list(signal));
   const going = using(async (session) => {
-    await session.list(signal, true);
+    await session.list(signal, 0);
     await (how === 'forgotten' ? sessions.forget(1) : sessions.close());
     await new Promise((resolve) => setImmediate(resolve)); // its connection is closed
     return session.call('one', {}, signal);
@@ -195,7 +228,7 @@ test('of the definitions of a server 512 KB are kept, no further page is asked f
     const tools = Array.from({ length: 4 }, (_, at) => ({ ...one, name: `t${pages}.${at}`, inputSchema: { type: 'object', description: 'x'.repeat(size) } }));
     return { tools, nextCursor: ++pages < 20 ? String(pages) : undefined };
   });
-  const listed = () => using(async (session) => [(await session.list(signal, true)).length, session.leftOut()]);
+  const listed = () => using(async (session) => [(await session.list(signal, 0)).length, session.leftOut()]);
   expect([await listed(), pages]).toEqual([[8, expect.stringContaining('512 KB')], 3]);
   [pages, size] = [0, 10];
   expect([await listed(), pages]).toEqual([[80, null], 20]);

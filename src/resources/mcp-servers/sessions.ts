@@ -8,8 +8,11 @@ import type { McpDefinition } from '#kit/mcp/definitions';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 
 export interface McpSession {
-  /** Kept for five minutes, and until the server says that its tools changed. */
-  list(signal: AbortSignal, refresh?: boolean): Promise<readonly McpDefinition[]>;
+  /**
+   * Kept until the server says that its tools changed, or a list of another session shows it.
+   * @param oldest what the list may be old (milliseconds), 0: it is asked for anew; absent: five minutes
+   */
+  list(signal: AbortSignal, oldest?: number): Promise<readonly McpDefinition[]>;
   readonly call: McpConnection['call'];
   readonly leftOut: McpConnection['leftOut'];
 }
@@ -43,7 +46,9 @@ interface Entry {
   readonly digest: string;
   readonly isProgram: boolean;
   readonly connection: Promise<McpConnection>;
-  tools: { readonly at: number; readonly list: Promise<readonly McpDefinition[]> } | undefined;
+  tools: KeptList | undefined;
+  /** Of the last list that there was: tells whether another differs. */
+  definitions: string | undefined;
   uses: number;
   /** Those that have used it. */
   readonly groups: Set<string>;
@@ -53,6 +58,12 @@ interface Entry {
   cancel: () => void;
   /** Ends the attempt to connect, where it still goes on. */
   readonly giveUp: () => void;
+}
+
+interface KeptList {
+  /** When it came; Infinity: it is still to come. */
+  at: number;
+  readonly list: Promise<readonly McpDefinition[]>;
 }
 
 const idleMilliseconds = 60_000;
@@ -157,6 +168,11 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     return entry;
   }
 
+  /** The tools of a server are not what they were: no other session goes on with an older list of them. */
+  function forgetLists(shown: Entry): void {
+    for (const entry of [...entries.values(), ...retired]) if (entry.serverId === shown.serverId && entry !== shown) entry.tools = undefined;
+  }
+
   /** A session to use, and the one that was open before. */
   function take(asked: SessionAsked) {
     const { userId, serverId, place, group } = asked;
@@ -188,7 +204,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     try {
       const connection = await orAborted(using.connection, signal);
       return await work({
-        list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
+        list: (asking, oldest = listMilliseconds) => listOf(using, connection, { clock, signal: asking, oldest, differs: () => forgetLists(using) }),
         call: (tool, args, asking, elicit) => connection.call(tool, args, asking, elicit),
         leftOut: () => connection.leftOut(),
       });
@@ -230,6 +246,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
 const entryOf = (made: Pick<Entry, 'serverId' | 'userId' | 'digest' | 'isProgram' | 'connection' | 'giveUp'>, clock: Clock): Entry => ({
   ...made,
   tools: undefined,
+  definitions: undefined,
   uses: 0,
   groups: new Set(),
   usedAt: clock.monotonic(),
@@ -281,17 +298,24 @@ function attempt(place: SessionAsked['place'], deps: McpConnectionDeps, clock: C
 function listOf(
   entry: Entry,
   connection: McpConnection,
-  { clock, signal, refresh }: { readonly clock: Clock; readonly signal: AbortSignal; readonly refresh: boolean },
+  { clock, signal, oldest, differs }: { readonly clock: Clock; readonly signal: AbortSignal; readonly oldest: number; readonly differs: () => void },
 ): Promise<readonly McpDefinition[]> {
-  const now = clock.monotonic();
-  if (!refresh && entry.tools && now - entry.tools.at < listMilliseconds) return orAborted(entry.tools.list, signal);
+  if (oldest > 0 && entry.tools && clock.monotonic() - entry.tools.at < oldest) return orAborted(entry.tools.list, signal);
   const late = new AbortController();
   const cancel = clock.after(wholeListMilliseconds, () => late.abort(lateAnswer()));
   const list = connection.list(late.signal).finally(cancel); // of all who ask meanwhile
-  const tools = { at: now, list };
+  const tools: KeptList = { at: Infinity, list };
   entry.tools = tools;
-  list.catch(() => {
-    if (entry.tools === tools) entry.tools = undefined;
-  });
+  list.then(
+    (definitions) => {
+      tools.at = clock.monotonic();
+      const all = definitions.map(({ name, digest }) => `${name} ${digest}`).join();
+      if (entry.definitions !== undefined && entry.definitions !== all) differs();
+      entry.definitions = all;
+    },
+    () => {
+      if (entry.tools === tools) entry.tools = undefined;
+    },
+  );
   return orAborted(list, signal);
 }

@@ -112,6 +112,8 @@ const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-foun
 
 /** Longest time of a list of many servers (milliseconds): one that is slower goes on answering, and may be there the next time. */
 const listMilliseconds = 5000;
+/** What the list of a server may be old before one of its tools is shown to a model or called, where approvals are of definitions (milliseconds). */
+const recentMilliseconds = 5000;
 class NotInTime extends Error {}
 const inUse: ReadonlySet<string> = new Set(['rate-limited', 'overloaded']);
 
@@ -152,13 +154,17 @@ const placesOf =
     return { url, headers, ...(hasCredential(headers) ? {} : { bearer: signIns.bearer({ userId, serverId: server.id, url: server.url }) }) };
   };
 
+/** What the operator and the owner of a server say of its tools. */
+function rulesOf(server: McpServer, policy: McpPolicy) {
+  const entry = server.url !== '' ? entryOf(server.url, policy) : policy.stdio.find(({ name }) => name === server.operatorName);
+  return { entry, approval: strictest(policy.approval, entry?.approval, server.approval) };
+}
+
 /** What holds of the tools of a server for a reader. */
 const judging =
   ({ servers, policy }: Pick<McpToolsDeps, 'servers' | 'policy'>) =>
   async (reader: Reader, server: McpServer, definitions: readonly McpDefinition[]): Promise<readonly ServerTool[]> => {
-    const { approval: general, stdio } = policy();
-    const entry = server.url !== '' ? entryOf(server.url, policy()) : stdio.find(({ name }) => name === server.operatorName);
-    const approval = strictest(general, entry?.approval, server.approval);
+    const { entry, approval } = rulesOf(server, policy());
     const approvals = await servers.approvals(reader.userId, server.id);
     return definitions.map((described) => {
       const definition = { ...described, digest: digestAt(server.url, described) };
@@ -229,11 +235,15 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     }
   }
 
-  async function of(reader: Reader, server: McpServer, { signal, refresh }: Asking): Promise<readonly ServerTool[]> {
-    return judged(reader, server, await using(reader, server, { signal }, (session) => session.list(signal, refresh)));
-  }
+  const recent = (server: McpServer): number | undefined => (rulesOf(server, deps.policy()).approval === 'never' ? undefined : recentMilliseconds);
 
-  const inTime = listing(deps, { of, noted });
+  async function listed(reader: Reader, server: McpServer, signal: AbortSignal, oldest: number | undefined): Promise<readonly ServerTool[]> {
+    return judged(reader, server, await using(reader, server, { signal }, (session) => session.list(signal, oldest)));
+  }
+  const of = (reader: Reader, server: McpServer, { signal, refresh }: Asking) => listed(reader, server, signal, refresh ? 0 : recent(server));
+  const known = (reader: Reader, server: McpServer, { signal, refresh }: Asking) => listed(reader, server, signal, refresh ? 0 : undefined);
+
+  const inTime = listing(deps, { of: known, noted });
 
   async function oneOf(reader: Reader, id: number, tool: string, asking: Asking): Promise<ServerTool> {
     const found = (await of(reader, await servers.one(reader, id), asking)).find(({ definition }) => definition.name === tool);
@@ -252,14 +262,14 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     async call(reader, { server: id, tool, args, digest }, signal, elicit) {
       const server = await servers.one(reader, id);
       const called = using<McpResult>(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {
-        const look = async (isNew: boolean) => {
-          const definitions = await session.list(signal, isNew);
+        const look = async (oldest: number | undefined) => {
+          const definitions = await session.list(signal, oldest);
           const [one] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
           return one;
         };
-        const known = await look(false);
+        const last = await look(recent(server));
         // what was approved may be newer than the list of this session
-        const found = digest !== undefined && known?.definition.digest !== digest ? await look(true) : known;
+        const found = digest !== undefined && last?.definition.digest !== digest ? await look(0) : last;
         if (!found) throw unknownThing('tool');
         if (!found.isAllowed) throw new Fault('forbidden', `The tool ${tool} is not allowed.`);
         if (digest !== undefined && found.definition.digest !== digest) throw new Fault('conflict', `The tool ${tool} has changed since it was approved.`);

@@ -182,6 +182,16 @@ describe('files', () => {
     await expect.poll(() => readdir(folder)).toEqual([]);
   });
 
+  test('are read behind as many headers as there may be bytes of', async () => {
+    const file = `--b\r\n${'x-pad: y\r\n'.repeat(500)}Content-Disposition: form-data; name="a"; filename="a.txt"\r\n\r\nfirst\r\n`;
+    const answer = await fetch(`${listening.url}/form`, {
+      method: 'POST',
+      headers: { 'content-type': multipart, 'x-api-key': 'k' },
+      body: `${file}${filePart('b', 'second')}--b--`,
+    });
+    expect(await answer.json()).toMatchObject({ files: [{ filename: 'a.txt', text: 'first' }, { text: 'second' }] });
+  });
+
   test('are none where none was chosen in a browser', async () => {
     const unchosen = formOf([
       ['limit', '3'],
@@ -229,6 +239,27 @@ describe('refused, naming what is wrong, with nothing kept', () => {
     [
       'a part without a name',
       '--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--',
+      multipart,
+      400,
+      'Each part of the form must have a name, and at most 8192 bytes of headers.',
+    ],
+    [
+      'a part without Content-Disposition',
+      `${part('a')}--b\r\nContent-Type: text/plain\r\n\r\nx\r\n${part('c')}--b--`,
+      multipart,
+      400,
+      'Each part of the form must have a name, and at most 8192 bytes of headers.',
+    ],
+    [
+      'a name behind 17 KB of headers',
+      `--b\r\n${'x-pad: y\r\n'.repeat(1700)}Content-Disposition: form-data; name="a"\r\n\r\nx\r\n${part('c')}--b--`,
+      multipart,
+      400,
+      'Each part of the form must have a name, and at most 8192 bytes of headers.',
+    ],
+    [
+      'a part of a head alone',
+      `--b\r\nContent-Disposition: form-data; name="a"\r\n${part('c')}--b--`,
       multipart,
       400,
       'Each part of the form must have a name, and at most 8192 bytes of headers.',

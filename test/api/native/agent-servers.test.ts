@@ -76,3 +76,26 @@ test('a tool that changes without a word from its server is called as it is now 
   held[0]!();
   expect(await late).toBe('late');
 });
+
+test('a tool that was approved and has changed since is not called, once any list has shown it', { timeout: 120_000 }, async () => {
+  const mcp = await startScriptedMcp([]);
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const ada = await person(all);
+  let described = 'first';
+  mcp.script(({ method }) =>
+    method === 'tools/list' ? { tools: [toolNamed('one', { description: described })] } : { content: [{ type: 'text', text: 'done' }] },
+  );
+  const server = (await ada.ask('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url, approval: 'first' })).body['id'] as number;
+  const agent = { name: 'Worker', mode: 'single', instructions: 'Work.', model: 'built-in', tools: [{ type: 'mcp', server }] };
+  const { id } = (await ada.ask('POST', '/server/mine/agents', agent)).body;
+  const run = async () => (await ada.ask('POST', '/server/execute-agent', { agent_id: id, message: 'Call s__one now.', streaming: false })).body;
+  const calls = () => mcp.asked.filter(({ method }) => method === 'tools/call').length;
+  await ada.ask('POST', `/server/mine/mcp-servers/${server}/tools/one/approve`);
+  expect([await run(), calls()]).toMatchObject([{ execution_status: 'completed', response: { response: 'done' } }, 1]);
+
+  described = 'second';
+  const { body } = await ada.ask('GET', `/server/mine/mcp-servers/${server}/tools`);
+  expect(body['items']).toMatchObject([{ name: 'one', approved: false }]);
+  const waiting = await run();
+  expect([waiting['execution_status'], calls()]).toEqual([expect.not.stringMatching('completed'), 1]);
+});

@@ -66,6 +66,13 @@ onBothDatabases('own keys', (database) => {
       ['POST', { name: 'n', token_scopes: 'query,everything' }, 400, /token_scopes.*everything/],
       ['POST', { name: 'n', token_scopes: ' , ' }, 400, /token_scopes/],
       ['POST', { name: 'n', token_scopes: ['query'] }, 400, /token_scopes/],
+      ['POST', { name: 'n', scopes: 'query,everything' }, 400, /^scopes.*everything/],
+      ['POST', { name: 'n', scopes: ['everything'] }, 400, /^scopes.*everything/],
+      ['POST', { name: 'n', scopes: [] }, 400, /scopes/],
+      ['POST', { name: 'n', scopes: [''] }, 400, /scopes/],
+      ['POST', { name: 'n', scopes: { query: true } }, 400, /scopes/],
+      ['POST', { name: 'n', scopes: ['query'], token_scopes: 'query,mcp' }, 400, /scopes and token_scopes/],
+      ['POST', { name: 'n', scopes: ['query'], token_scopes: '' }, 400, /scopes and token_scopes/],
       ['POST', '[]', 400, /object/],
       ['POST', '{"name":', 400, /JSON/],
     ];
@@ -125,6 +132,20 @@ onBothDatabases('own keys', (database) => {
     const { status } = await ada.ask('DELETE', '/user/user-api-key?id=1', { id: ada.keyId });
     expect(status).toBe(200); // the body's member stands before the address's
     expect((await ada.ask('GET', '/server/mine')).status).toBe(401);
+  });
+
+  test('a key has the scopes that are given as token_scopes, or as scopes', { timeout: long }, async () => {
+    const ada = await person(together());
+    for (const more of [
+      { scopes: ['query', 'mcp'] },
+      { scopes: 'query,mcp' },
+      { scopes: ['mcp', 'query'], token_scopes: 'query,mcp' },
+      { scopes: null, token_scopes: 'query,mcp' },
+    ]) {
+      const { body } = await ada.ask('POST', '/user/user-api-key', { name: 'n', ...more });
+      const keys = (await ada.ask('GET', '/server/mine/keys')).body['items'] as readonly { readonly id: number; readonly scopes: readonly string[] }[];
+      expect([more, keys.find(({ id }) => id === body['id'])?.scopes.toSorted()]).toEqual([more, ['mcp', 'query']]);
+    }
   });
 
   test('scopes that come as a file make no key, least of all one that may do everything', { timeout: long }, async () => {

@@ -437,6 +437,19 @@ test(
   },
 );
 
+test('a private address of the whitelist is refused in words that name outbound.allow where that lacks its origin', { timeout: long }, async () => {
+  const url = 'http://127.0.0.1:3001/mcp';
+  for (const mode of ['whitelist', 'open']) {
+    const all = await visited(await anyPlace(), {
+      yaml: `mcp: { mode: ${mode}, whitelist: [{ name: known, url: "${url}" }, { name: plain, url: "http://mcp.example/mcp" }] }\n`,
+    });
+    const ada = await person(all);
+    const { status, body } = await ada.ask('POST', root, { name: 'known', url });
+    expect([status, body['message']]).toEqual([400, expect.stringContaining('outbound.allow')]);
+    expect((await ada.ask('POST', root, { name: 'plain', url: 'http://mcp.example/mcp' })).status).toBe(201);
+  }
+});
+
 test('what is no MCP server is refused with 400 naming the field', { timeout: long }, async () => {
   const all = await visited(await anyPlace());
   const ada = await person(all);

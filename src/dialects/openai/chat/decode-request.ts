@@ -11,7 +11,7 @@ import { withNestedTools } from './flat-custom-tools.ts';
 import { reasoningOf, vendorFields } from './decode-reasoning.ts';
 import { turnsOf } from './decode-messages.ts';
 import { olderFunctionsOf } from './older-functions.ts';
-import { searchTool, toolChoiceOf, toolOf } from './decode-tools.ts';
+import { otherServersOf, searchTool, toolChoiceOf, toolOf } from './decode-tools.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
 /** Removes `readonly`, for values under construction. */
@@ -58,6 +58,7 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     ...endUserOf(request),
     ...askedTier(request.service_tier),
     ...otherModelsOf(request),
+    ...otherServersOf(tools),
     extra: extraOf(request, older !== undefined),
   };
   const asItCame = older ? isAsItCame(request, [], undefined) : isAsItCame(request, tools, toolChoice);

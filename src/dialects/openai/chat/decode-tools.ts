@@ -1,6 +1,8 @@
+import type { GenerateCall } from '#core/call';
 import type { ForeignTool, Tool, ToolChoice } from '#core/conversation';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { invalid, missing } from '#core/fault';
+import { otherServer } from '../../shared/other-server.ts';
 import { bounded, isGiven, nested } from '../../shared/read-fields.ts';
 import { termsOf } from '../../shared/web-search.ts';
 import { carriedAs, dialect, type ChatRequest, type ChatTool } from './wire.ts';
@@ -39,6 +41,19 @@ export function toolOf(tool: ChatTool, at: number): Tool {
       return { type: 'foreign', dialect, value: bounded(tool, field) };
   }
 }
+
+/** Some providers take the type `mcp` of the responses interface here, or with its members in `mcp`: https://docs.z.ai/api-reference/llm/chat-completion */
+export function otherServersOf(tools: readonly Tool[]): Pick<GenerateCall, 'otherServers'> | undefined {
+  if (!tools.some(isServer)) return undefined;
+  const otherServers = tools.flatMap((tool, at) => {
+    if (!isServer(tool)) return [];
+    const { mcp } = tool.value;
+    return [isObject(mcp) ? otherServer(mcp, `tools[${at}].mcp`, 'server_url') : otherServer(tool.value, `tools[${at}]`, 'server_url')];
+  });
+  return { otherServers };
+}
+
+const isServer = (tool: Tool): tool is ForeignTool => tool.type === 'foreign' && tool.value['type'] === 'mcp';
 
 /** The search of a chat completion, which is a field and no tool: https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat */
 export function searchTool(options: JsonObject): ForeignTool {

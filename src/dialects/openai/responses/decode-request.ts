@@ -11,6 +11,7 @@ import { askedTier } from '../usage.ts';
 import { orderTurns } from './order-turns.ts';
 import { declaredTools } from './declared-tools.ts';
 import { toolChoiceOf, toolsInItem, toolsOf, type Chosen } from './decode-tools.ts';
+import { otherServersOf } from './mcp-tools.ts';
 import { withListed, withoutSteps } from './server-steps.ts';
 import { dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
@@ -122,6 +123,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     stream: request.stream ?? false,
     ...(endUser ? { endUser } : {}),
     ...askedTier(request.service_tier),
+    ...otherServersOf(turns),
     extra: extraOf(request, choice),
     ...(isGiven(request.metadata) ? { kept: ['metadata'] } : {}), // with the response
   };

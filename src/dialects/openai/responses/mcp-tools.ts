@@ -1,7 +1,11 @@
-import type { ToolsMeant, WantedServer } from '#core/conversation';
+import type { GenerateCall, OtherServer } from '#core/call';
+import type { ToolsMeant, Turn, WantedServer } from '#core/conversation';
 import { isObject, type JsonObject } from '#core/json';
 import { invalid, missing } from '#core/fault';
+import { toolsIn } from '../../shared/lone-items.ts';
+import { otherServer } from '../../shared/other-server.ts';
 import { isGiven } from '../../shared/read-fields.ts';
+import { dialect } from './wire.ts';
 
 /** A tool of the type `mcp`. https://developers.openai.com/api/docs/guides/tools-connectors-mcp @throws Fault `invalid` */
 export function wantedServer(tool: JsonObject, field: string): WantedServer {
@@ -21,6 +25,18 @@ export function wantedServer(tool: JsonObject, field: string): WantedServer {
     field,
     isListed: false,
   };
+}
+
+/** The servers that items of the conversation declare, which only a provider of this wire connects to: the gateway calls those of the request alone. */
+export function otherServersOf(turns: readonly Turn[]): Pick<GenerateCall, 'otherServers'> | undefined {
+  const otherServers: OtherServer[] = [];
+  for (const { parts } of turns)
+    for (const part of parts) {
+      if (part.type !== 'foreign' || part.dialect !== dialect) continue;
+      for (const tool of toolsIn(part.value)?.flatMap((one) => [one, ...(toolsIn(one) ?? [])]) ?? [])
+        if (isObject(tool) && tool['type'] === 'mcp') otherServers.push(otherServer(tool, 'input', 'server_url'));
+    }
+  return otherServers.length === 0 ? undefined : { otherServers };
 }
 
 const mostNames = 1000;
