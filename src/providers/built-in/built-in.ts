@@ -118,7 +118,7 @@ function unhonoured(call: GenerateCall): readonly string[] {
   const { sampling, tools } = call;
   const { temperature, topP, candidates = 1, stop = [] } = sampling;
   const { temperature: _, topP: __, ...others } = sampling;
-  const effective = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
+  const effective = { ...others, ...(temperature && temperature !== 1 ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
   return [
     ...droppedExtra(call, support.dialect)
       .filter((name) => !call.kept?.includes(name))
