@@ -1,6 +1,7 @@
 import type { GenerateCall } from '#core/call';
 import { isSent, type Field } from '#core/capabilities';
 import { own, type Json } from '#core/json';
+import { isItem } from './lone-items.ts';
 
 /**
  * What a wire calls the fields of a call, for the messages of refusals: a provider names a field in its own words, and the client reads its own name for it.
@@ -86,7 +87,7 @@ function turnName({ turns, parts, system }: FieldNames, call: GenerateCall, befo
   const at = Number(number) - before;
   if (at < 0) return system ?? turns;
   const turn = call.turns[Number(number)];
-  if (part === undefined || !turn) return `${turns}[${at}]`;
+  if (part === undefined || !turn || isItem(turn)) return `${turns}[${at}]`;
   const isOnly = turn.parts.length === 1 && parts !== 'parts';
   return `${turns}[${at}].${parts}${isOnly ? '' : `[${part}]`}`;
 }

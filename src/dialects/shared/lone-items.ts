@@ -6,7 +6,8 @@ import type { Fitted } from './fitting.ts';
 /** The note on a turn that is an item of its dialect beside the messages, such as one that declares tools: it says nothing. */
 export const itemNote = '.item';
 
-const isItem = ({ extra }: { readonly extra?: Extra }): boolean => Object.values(extra ?? {}).some((notes) => notes[itemNote] === true);
+/** Whether a turn is such an item. */
+export const isItem = ({ extra }: { readonly extra?: Extra }): boolean => Object.values(extra ?? {}).some((notes) => notes[itemNote] === true);
 
 /** Which items a wire, or a model, does not have: those that declare tools, or all. */
 export type LoneItems = 'with-tools' | 'all';

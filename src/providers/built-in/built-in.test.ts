@@ -46,6 +46,15 @@ describe('rule 4, repeating', () => {
       expect(await textOf([turn('system', `Always reply with exactly: ${order}`), turn('user', said!)])).toBe(order),
     ));
 
+  test('of several system turns only the words of the order are repeated, without quotation marks around them', () =>
+    holds(distinct(3), async ([order, other, said]) => {
+      for (const asked of [order, `"${order}"`, `“${order}”`]) {
+        const turns = [turn('system', `Say exactly: ${asked}`), turn('system', `You have tools.\n\nThe user is ${other}.`), turn('user', said!)];
+        expect(await textOf(turns)).toBe(order);
+      }
+      expect(await textOf([turn('system', `Say exactly: "${order}" and "${other}"`), turn('user', said!)])).toBe(`"${order}" and "${other}"`);
+    }));
+
   test.each(['Write a poem about X', 'Say something about X', 'Answer: X', 'What did X say?', 'Output a list of X'])('“%s” asks for something else', (form) =>
     holds(word, async (said) => expect(await textOf(form.replace('X', said))).toContain('built-in model')),
   );
@@ -99,6 +108,44 @@ describe('rule 11, citing passages', () => {
       20,
     ),
   );
+
+  const placed = forms.flatMap((form) => [
+    [form, 'on lines of their own', '\n'],
+    [form, 'on one line', ' '],
+  ]);
+  test.each(placed)('passages like “%s” %s need no blank line before the question or behind it', (form, _, between) =>
+    holds(
+      fc.tuple(distinct(6), fc.integer({ min: 0, max: 1 }), fc.integer({ min: 1, max: 90 })),
+      async ([all, at, first]) => {
+        const facts = [0, 3].map((from) => `The ${all[from]} of ${all[from + 1]} is ${all[from + 2]}`);
+        const passages = facts.map((fact, index) => form.replace('N', String(first + index)).replace('X', `${fact}.`)).join(between);
+        const question = `What is the ${all[at * 3]} of ${all[at * 3 + 1]}?`;
+        for (const turns of [
+          [turn('user', `${passages}\n${question}`)],
+          [turn('user', `${question}\n${passages}`)],
+          [turn('user', `${passages} ${question}`)],
+          [turn('user', `${question}\n\n${passages}`)],
+          [turn('system', passages), turn('user', question)],
+          [turn('system', `Use these:\n\n${passages}`), turn('user', question)],
+        ])
+          expect(await textOf(turns)).toBe(`${facts[at]} [${first + at}].`);
+      },
+      10,
+    ),
+  );
+
+  test('a passage of several lines is one, wherever the question is', () =>
+    holds(distinct(4), async ([a, b, c, d]) => {
+      const passages = `[1] Some ${d}.\n[2] A ${a} is old.\nThe ${a} of ${b} is ${c}.`;
+      for (const said of [`${passages}\nWhat is the ${a} of ${b}?`, `What is the ${a} of ${b}?\n\n${passages}`])
+        expect(await textOf(said)).toBe(`The ${a} of ${b} is ${c} [2].`);
+    }));
+
+  test('a number in a sentence, or one out of order, begins no passage', () =>
+    holds(distinct(4), async ([a, b, c, d]) => {
+      for (const said of [`[1] The ${d} [2] is new. The ${a} of ${b} is ${c}.`, `[1] A ${d}. [7] The ${a} of ${b} is ${c}.`])
+        expect(await textOf(`${said}\n\nWhat is the ${a} of ${b}?`)).toMatch(/ \[1\]\.$/);
+    }));
 
   test('several passages that say it are all cited', async () => {
     const answer = await textOf('[1] The zorblat was built by Mara Quill.\n[2] Cats purr.\n[3] Mara Quill built the zorblat.\n\nWho built the zorblat?');
@@ -305,6 +352,9 @@ describe('every answer', () => {
       ignored: ['temperature: the output is not sampled', 'tools: only functions and custom tools are called'],
     });
     await expect(eventsOf(call, contextOf({ strict: true }))).rejects.toMatchObject({ code: 'invalid', details: { field: 'temperature' } });
-    await expect(eventsOf(callOf('hello', { sampling: { temperature: 0 } }), contextOf({ strict: true }))).resolves.toBeDefined();
+    for (const temperature of [0, 1]) {
+      const usual = callOf('hello', { sampling: { temperature, topP: 1, frequencyPenalty: 0, presencePenalty: 0 } });
+      expect((await eventsOf(usual, contextOf({ strict: true })))[0]).toMatchObject({ ignored: [] });
+    }
   });
 });

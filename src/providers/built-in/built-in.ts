@@ -117,7 +117,7 @@ function unhonoured(call: GenerateCall): readonly string[] {
   const { sampling, tools } = call;
   const { temperature, topP, candidates = 1, stop = [] } = sampling;
   const { temperature: _, topP: __, ...others } = sampling;
-  const effective = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
+  const effective = { ...others, ...(temperature && temperature !== 1 ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
   return [
     ...droppedExtra(call, support.dialect)
       .filter((name) => !call.kept?.includes(name))
@@ -133,8 +133,11 @@ function unhonoured(call: GenerateCall): readonly string[] {
 /** Content of users that only its own interface knows. @throws Fault `invalid` where a conversation has nothing else */
 function unread({ turns }: GenerateCall): readonly string[] {
   const sent = turns.flatMap(({ role, parts }) => (role === 'system' ? [] : parts));
-  if (sent.length > 0 && sent.every(isUnread))
-    throw new Fault('invalid', `There is nothing here that the built-in model can read: it does not know the type ${typesOf(sent).join(', ')}.`);
+  if (sent.length > 0 && sent.every(isUnread)) {
+    const at = turns.findIndex(({ role, parts }) => role !== 'system' && parts.length > 0);
+    const field = `turns[${at}]${turns[at]!.role === 'user' ? '.parts[0]' : ''}`; // what the model is said to have said may be an item without content
+    throw new Fault('invalid', `The built-in model can read nothing of ${field}, since it does not know the type ${typesOf(sent).join(', ')}.`, { field });
+  }
   const ofUsers = turns.flatMap(({ role, parts }) => (role === 'user' ? parts.filter(isUnread) : []));
   return typesOf(ofUsers).map((type) => `${type}: the built-in model does not know this type of content`);
 }

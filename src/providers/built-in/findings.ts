@@ -27,7 +27,7 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
     from: match.index,
     to: match.index + match[0].length,
   }));
-  const labels = labelsIn(text, words);
+  const labels = labelsIn(text, words, new Set(names.map((name) => flattened(name.slice(0, longestValue)))));
   let numbers = [...text.matchAll(/(?<![\p{L}\p{N}_.:-])[-+]?(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\.\d{1,15})?(?![\p{L}\p{N}_:]|[-.]\d)/gu)].map((match) => ({
     value: Number(match[0].replaceAll(',', '')),
     labelled: /(?:[:=]|\b(?:is|are|equals|was))\s{0,4}$/i.test(text.slice(Math.max(0, match.index - 12), match.index)),
@@ -48,7 +48,7 @@ export function findingsIn(message: string, names: readonly string[] = []): Find
     },
     listed(name) {
       const label = labels.get(flattened(name));
-      return label ? itemsIn(text.slice(label.from, label.from + longestValue)) : [];
+      return label ? itemsIn(text.slice(label.from, label.to)) : [];
     },
     mentions: (name) => flat.includes(` ${flattened(name)} `),
     number(accept) {
@@ -102,49 +102,74 @@ const isSeparator = (word: Word | undefined) => word !== undefined && separators
 
 interface Label {
   readonly value: string;
+  /** Where its list of values is looked for. */
   readonly from: number;
+  readonly to: number;
 }
 
 /** Of two values with one label the later one wins; a value that merely follows a word counts only if there is no other. */
-function labelsIn(text: string, words: readonly Word[]): Map<string, Label> {
+function labelsIn(text: string, words: readonly Word[], names: ReadonlySet<string>): Map<string, Label> {
   const labels = new Map<string, Label>();
   const beside = new Map<string, Label>();
-  for (const [at, word] of words.entries()) {
+  let next = words.length;
+  for (let at = words.length - 1; at >= 0; at--) {
+    const word = words[at]!;
     if (isSeparator(word)) {
-      const quote = /["'`]/.test(words[at - 1]?.text ?? '') ? 1 : 0;
-      const value = valueAfter(text, words, at);
-      if (value === '') continue;
-      for (let count = 1; count <= 3; count++) {
-        const first = words[at - quote - count];
-        if (!isWord(first) || isSeparator(first)) break;
-        const name = flattened(text.slice(first!.from, words[at - quote - 1]!.to));
-        labels.set(name, { value, from: word.to });
-      }
+      const found = labelsBefore(text, words, at);
+      const value = valueAfter(text, words, at, next);
+      const label = { value, from: word.to, to: Math.min(word.to + longestValue, words[next]?.from ?? text.length) };
+      for (const { name } of value === '' ? [] : found) if (!labels.has(name)) labels.set(name, label);
+      next = found.findLast(({ name }) => names.has(name))?.at ?? (endsLabel(words, at) ? (found[0]?.at ?? next) : next);
     } else if (isWord(word)) {
-      const next = words[at + 1];
-      const quoted = next !== undefined && /["'“`]/.test(next.text);
-      const value = quoted ? valueAfter(text, words, at) : next && /^[\p{Lu}\p{N}]/u.test(next.text) ? phraseFrom(words, at + 1) : '';
+      const value = valueBeside(text, words, at);
       const name = flattened(word.text);
-      if (value) beside.set(name, { value, from: word.to });
+      if (value && !beside.has(name)) beside.set(name, { value, from: word.to, to: word.to + longestValue });
     }
   }
   for (const [name, label] of beside) if (!labels.has(name)) labels.set(name, label);
   return labels;
 }
 
+/** What stands before the separator at `at`, as the label of one to three words that it may be. */
+function labelsBefore(text: string, words: readonly Word[], at: number): { readonly name: string; readonly at: number }[] {
+  const quote = /["'`]/.test(words[at - 1]?.text ?? '') ? 1 : 0;
+  const found = [];
+  for (let count = 1; count <= 3; count++) {
+    const first = words[at - quote - count];
+    if (!isWord(first) || isSeparator(first)) break;
+    found.push({ name: flattened(text.slice(first!.from, words[at - quote - 1]!.to)), at: at - quote - count });
+  }
+  return found;
+}
+
+/** Whether the separator at `at` makes a label of any word before it. `is` does so with known ones only; a colon may be part of a time or of a title. */
+function endsLabel(words: readonly Word[], at: number): boolean {
+  const { text, to } = words[at]!;
+  return text === '=' || (text === ':' && words[at + 1]?.from !== to && /^\p{Ll}/u.test(words[at - 1]?.text ?? ''));
+}
+
+/** The value that follows a word without a separator: in quotation marks, of which one that is joined to the word ends a quotation, or a name or number. */
+function valueBeside(text: string, words: readonly Word[], at: number): string {
+  const next = words[at + 1];
+  if (next === undefined) return '';
+  if (/["'“`]/.test(next.text)) return next.from > words[at]!.to ? valueAfter(text, words, at, words.length) : '';
+  return /^[\p{Lu}\p{N}]/u.test(next.text) ? phraseFrom(words, at + 1) : '';
+}
+
 const closing: ReadonlyMap<string, string> = new Map(Object.entries({ '"': '"', "'": "'", '`': '`', '“': '”', '[': ']', '(': ')' }));
 
-/** The value after the word at `at`: the quoted or bracketed text, else the words up to the next punctuation mark. */
-function valueAfter(text: string, words: readonly Word[], at: number): string {
+/** The value after the word at `at`: the quoted or bracketed text, else the words up to the next punctuation mark, or to the label at `next`. */
+function valueAfter(text: string, words: readonly Word[], at: number, next: number): string {
   const first = words[at + 1];
   if (!first) return '';
   const rest = text.slice(first.from, first.from + longestValue);
   const close = closing.get(first.text);
   const closed = close === undefined ? -1 : rest.indexOf(close, 1);
   if (closed > 0) return rest.slice(1, closed).trim();
+  const end = Math.min(next > at + 1 ? next : words.length, at + 41);
   let last = at;
-  while (last + 1 < words.length && last < at + 40 && !stops(text, words, last + 1)) last++;
-  return last === at ? '' : text.slice(first.from, words[last]!.to).replace(/ (?:and|then)$/i, '');
+  while (last + 1 < end && !stops(text, words, last + 1)) last++;
+  return last === at ? '' : text.slice(first.from, words[last]!.to).replace(/(?:,| (?:and|then))$/i, '');
 }
 
 function stops(text: string, words: readonly Word[], at: number): boolean {

@@ -62,6 +62,8 @@ describe('5 MB of one thing', () => {
     'Question: ',
     'keys a, ',
     '<doc ',
+    '<doc id="1">a. ',
+    'a=b ',
     '```\n',
   ];
   const wanted = {

@@ -43,6 +43,43 @@ describe('rules 2 and 7, JSON', () => {
       expect(await json('Tell me a joke as JSON.', { output: { type: 'json' } })).toEqual({ answer: expect.stringContaining('built-in model') });
     }));
 
+  test.each(['"', "'", '`'])('the mark %s that ends a quotation begins no value', (mark) =>
+    holds(distinct(3), async ([a, b, c]) => {
+      const [one, two, three] = [a, b, c].map((key) => `${mark}${key}${mark}`);
+      const output = { type: 'json' } as const;
+      const unknown = { [a!]: 'unknown', [b!]: 'unknown' };
+      expect(await json(`Return JSON with the keys ${one} and ${two}`, { output })).toEqual(unknown);
+      expect(await json(`Give me an object with the keys ${one}, ${two} and ${three}`, { output })).toEqual({ ...unknown, [c!]: 'unknown' });
+      expect(await json(`JSON with the keys ${one} and ${two}; use ${a} ${three}`, { output })).toEqual({ ...unknown, [a!]: c });
+    }),
+  );
+
+  test('a value ends where the next one is named', () =>
+    holds(distinct(5), async ([a, b, one, two, three]) => {
+      const output = { type: 'schema', schema: { type: 'object', properties: { [a!]: text, [`${b}_${b}`]: text } } } as const;
+      const expected = { [a!]: `${one} ${two}`, [`${b}_${b}`]: three };
+      for (const said of [
+        `${a}=${one} ${two} ${b}_${b}=${three}`,
+        `${a} = ${one} ${two} ${b}_${b} = ${three}`,
+        `${a}: ${one} ${two} ${b}_${b}: ${three}`,
+        `${a}: ${one} ${two} ${b} ${b}: ${three}`,
+        `the ${a} is ${one} ${two} ${b} ${b} is ${three}`,
+        `${a}: ${one} ${two},${b}-${b}: ${three}`,
+        `"${a}": "${one} ${two}" "${b}_${b}": "${three}"`,
+        `${a}: ${one} ${two} other: ${one} ${b}_${b}: ${three}`,
+      ])
+        expect(await json(said, { output })).toEqual(expected);
+      expect(await json(`${a}: New ${capital(one!)}: ${two}`, { output })).toMatchObject({ [a!]: `New ${capital(one!)}` });
+      expect(await json(`${a}: 10:30 ${b}-${b}: x=1`, { output })).toEqual({ [a!]: '10:30', [`${b}_${b}`]: 'x=1' });
+    }));
+
+  test('a list ends where the next value is named', () =>
+    holds(distinct(5), async ([list, a, one, two, three]) => {
+      const output = { type: 'schema', schema: { type: 'object', properties: { [list!]: { type: 'array', items: text }, [a!]: text } } } as const;
+      for (const said of [`${list}: ${one}, ${two} ${a}: ${three}`, `${list}=${one},${two} ${a}=${three}`, `${list}: ${one} and ${two}, ${a}: ${three}`])
+        expect(await json(said, { output })).toEqual({ [list!]: [one, two], [a!]: three });
+    }));
+
   test('a member for the answer holds what would have been said', async () => {
     const schema = { type: 'object', properties: { answer: text }, required: ['answer'] };
     expect(await json('My name is Ada. What is my name?', { output: { type: 'schema', schema } })).toEqual({ answer: 'You told me: “My name is Ada.”' });

@@ -93,7 +93,9 @@ function questionOf(message: string): { question: string; rest: string } {
   let end = 0;
   for (const { index, 0: label } of message.matchAll(/^[ \t]{0,8}(?:question|query|q)[ \t]{0,4}:/gim)) end = index + label.length;
   if (end > 0) return { question: message.slice(end).trim(), rest: message.slice(0, 1 + message.lastIndexOf('\n', end - 1)) };
-  const lastQuestion = sentencesOf(message, 'user').findLast((sentence) => sentence.passage === undefined && /[?？]["”')]?$/.test(sentence.text));
+  const lastQuestion = sentencesOf(message, 'user').findLast(
+    ({ text, passage }, at, { length }) => (passage === undefined || at === length - 1) && /[?？]["”')]?$/.test(text),
+  );
   if (lastQuestion) return { question: lastQuestion.text, rest: message.slice(0, lastQuestion.from) + '\n' + message.slice(lastQuestion.to) };
   const paragraph = message.trimEnd().lastIndexOf('\n\n');
   return { question: message.slice(paragraph + 1).trim(), rest: paragraph < 0 ? '' : message.slice(0, paragraph) };

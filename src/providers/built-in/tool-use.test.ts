@@ -51,11 +51,72 @@ describe('rules 1, 3, 5 and 6, tools', () => {
       expect(await usesOf(said, { tools, parallelToolCalls: false })).toHaveLength(1);
     }));
 
+  test('a tool that must be called, or is the only one that may be, has the arguments that belong to it', () =>
+    holds(distinct(4), async ([a, b, one, two]) => {
+      const tools = [tool(a!, { it: text }), tool(b!, { it: text })];
+      for (const said of [
+        `use ${a} it: ${one} and ${b} it: ${two}`,
+        `call ${b} it: ${two}, then ${a} it: ${one}`,
+        `use ${a} it: ${one} and ${b}`,
+        `use ${a} it: ${one}, ${b} it: ${two} and ${a} again`,
+      ]) {
+        expect(await usesOf(said, { tools, toolChoice: { type: 'tool', name: a! } })).toEqual([[a, { it: one }]]);
+        for (const mode of ['auto', 'required'] as const)
+          expect(await usesOf(said, { tools, toolChoice: { type: 'allowed', mode, names: [a!] } })).toEqual([[a, { it: one }]]);
+        for (const choice of [{}, { toolChoice: { type: 'required' } }] as const) {
+          const [first, ...others] = await usesOf(said, { tools, parallelToolCalls: false, ...choice });
+          expect(first).toEqual(said.startsWith('call') ? [b, { it: two }] : [a, { it: one }]);
+          expect(others).toEqual([]);
+        }
+      }
+      expect(await usesOf(`use ${a} it: ${one}`, { tools, toolChoice: { type: 'tool', name: b! } })).toEqual([[b, { it: one }]]);
+    }));
+
+  test('a tool of which nothing is said has the arguments of all', () =>
+    holds(distinct(3), async ([a, b, value]) => {
+      const tools = [tool(a!, { it: text }), tool(b!, { it: text })];
+      for (const said of [`use ${a} and then ${b} with it: ${value}`, `it is ${value}: use ${a}, or ${b}.`, `use ${a} it: ${value} and ${b}`]) {
+        expect(await usesOf(said, { tools })).toEqual([
+          [a, { it: value }],
+          [b, { it: value }],
+        ]);
+        for (const name of [a!, b!]) expect(await usesOf(said, { tools, toolChoice: { type: 'tool', name } })).toEqual([[name, { it: value }]]);
+      }
+    }));
+
+  test('a custom tool that must be called has the text that belongs to it', () =>
+    holds(distinct(4), async ([a, b, one, two]) => {
+      const tools = [a!, b!].map((name) => ({ type: 'custom', name }) as const);
+      const said = `use ${a}: ${one}\nuse ${b}: ${two}`;
+      expect(await usesOf(said, { tools, toolChoice: { type: 'tool', name: b! } })).toEqual([[b, two]]);
+    }));
+
+  test('a tool of a server is also named by its name there, unless several servers have one', () =>
+    holds(distinct(4), async ([a, b, c, value]) => {
+      const [one, other] = [tool(`${a}__${b}_${c}`, { it: text }), tool(`${b}__${a}`)];
+      for (const named of [`${a}__${b}_${c}`, `${b}_${c}`, `6_${b}_${c}`, `${b} ${c}`])
+        expect(await usesOf(`use ${named} it: ${value}`, { tools: [other, one] })).toEqual([[`${a}__${b}_${c}`, { it: value }]]);
+      const namesake = tool(`${c}__${b}_${c}`, { it: text });
+      expect(await usesOf(`use ${b}_${c} it: ${value}`, { tools: [one, namesake] })).toEqual([]);
+      expect(await usesOf(`use ${c}__${b}_${c} it: ${value}`, { tools: [one, namesake] })).toEqual([[`${c}__${b}_${c}`, { it: value }]]);
+      expect(await usesOf(`use ${b}_${c}`, { tools: [one, tool(`${b}_${c}`)] })).toEqual([[`${b}_${c}`, {}]]);
+      expect(await usesOf(`use 3 of ${value}`, { tools: [tool(`${a}__3`)] })).toEqual([]);
+    }));
+
+  test('a tool of a namespace is named with and without it', () =>
+    holds(distinct(3), async ([space, name, value]) => {
+      const inner = { type: 'function', name: name!, parameters: { type: 'object', properties: { it: text }, required: ['it'] } } as const;
+      const tools = [{ type: 'foreign', dialect: 'd', value: {}, namespace: { name: space!, tools: [inner] } }] as const;
+      for (const named of [name, `${space}__${name}`]) expect(await usesOf(`use ${named} it: ${value}`, { tools })).toEqual([[name, { it: value }]]);
+    }));
+
   test.each([
     ['What is the weather in Paris? Use get_weather.', { city: 'Paris' }],
     ['get_weather for New York in fahrenheit', { city: 'New York', unit: 'fahrenheit' }],
     ['get_weather(city="Rio de Janeiro", unit="celsius")', { city: 'Rio de Janeiro', unit: 'celsius' }],
     ['get weather where city is oslo', { city: 'oslo' }],
+    ['get_weather city=Paris unit=celsius', { city: 'Paris', unit: 'celsius' }],
+    ['get_weather city: New York unit: celsius', { city: 'New York', unit: 'celsius' }],
   ])('the arguments of “%s” are %j', async (said, expected) => expect(await usesOf(said, { tools: [weather] })).toEqual([['get_weather', expected]]));
 
   test.each([

@@ -24,54 +24,93 @@ type Usable = (FunctionTool | CustomTool) & { readonly of?: ForeignTool };
 /** Most tools that are searched for in a message, and most that are called at once. */
 const mostTools = 10_000;
 const mostUses = 32;
+/** Most UTF-16 units that tools look through of which the message says nothing, in sum. */
+const mostShared = 1 << 16;
 
 /** The tools that a call must use: the named one, or at least one if the call requires that. @throws Fault `invalid` for an unknown tool */
 export function demandedUses(call: GenerateCall, message: string): Use[] {
   const choice = call.toolChoice;
-  const usable = usableTools(call);
   if (choice?.type === 'tool') {
-    const tool = usable.find((one) => chosenName(one) === choice.name);
+    const tools = toolsOf(call);
+    const tool = tools.find((one) => chosenName(one) === choice.name);
     if (!tool) throw new Fault('invalid', `tool_choice names ${choice.name.slice(0, 100)}, which is not among the tools.`, { field: 'tool_choice' });
-    return [use(tool, message, call, new Work(stepsOfAnswer))];
+    const part = partsOf(tools, message, (one) => one === tool).get(tool);
+    return [use(tool, part ?? message, call, new Work(stepsOfAnswer))];
   }
   if (choice?.type !== 'required' && !(choice?.type === 'allowed' && choice.mode === 'required')) return [];
-  if (usable.length === 0)
-    throw new Fault('invalid', 'tool_choice asks for a tool, and there is none that the built-in model can call.', { field: 'tool_choice' });
+  const first = toolsOf(call).find(mayBeCalled(call));
+  if (!first) throw new Fault('invalid', 'tool_choice asks for a tool, and there is none that the built-in model can call.', { field: 'tool_choice' });
   const named = namedUses(call, message);
-  return named.length > 0 ? named : [use(usable[0]!, message, call, new Work(stepsOfAnswer))];
+  return named.length > 0 ? named : [use(first, message, call, new Work(stepsOfAnswer))];
 }
 
 /** The tools named in a message, in the order of their mention. */
 export function namedUses(call: GenerateCall, message: string): Use[] {
   if (call.toolChoice?.type === 'none') return [];
-  const tools = usableTools(call).slice(0, mostTools);
-  const named = mentioned(tools, message, (tool) => flattened(tool.name.slice(0, 200)));
-  const mentions = named.length > 0 ? named : mentioned(tools, message, subjectOf);
-  const chosen = mentions.slice(0, call.parallelToolCalls === false ? 1 : mostUses);
+  const parts = [...partsOf(toolsOf(call), message, mayBeCalled(call))];
   const work = new Work(stepsOfAnswer);
-  return chosen.map(({ tool, from }, at) => {
-    const own = chosen.length === 1 ? message : message.slice(at === 0 ? 0 : from, chosen[at + 1]?.from);
-    return use(tool, own, call, work);
-  });
+  return parts.slice(0, call.parallelToolCalls === false ? 1 : mostUses).map(([tool, part]) => use(tool, part, call, work));
 }
 
-function usableTools(call: GenerateCall): Usable[] {
-  const usable = call.tools.flatMap((tool): readonly Usable[] =>
-    tool.type === 'foreign' ? (tool.namespace?.tools.map((one) => ({ ...one, of: tool })) ?? []) : [tool],
-  );
-  const choice = call.toolChoice;
-  if (choice?.type !== 'allowed') return usable;
+const toolsOf = (call: GenerateCall): readonly Usable[] =>
+  call.tools.flatMap((tool): readonly Usable[] => (tool.type === 'foreign' ? (tool.namespace?.tools.map((one) => ({ ...one, of: tool })) ?? []) : [tool]));
+
+function mayBeCalled({ toolChoice: choice }: GenerateCall): (tool: Usable) => boolean {
+  if (choice?.type !== 'allowed') return () => true;
   const allowed = new Set(choice.names);
-  return usable.filter((tool) => allowed.has(chosenName(tool)));
+  return (tool) => allowed.has(chosenName(tool));
 }
 
 /** What a tool is called where the client chooses one. */
 const chosenName = ({ name, of }: Usable): string => flatName({ name, namespace: of?.namespace?.name });
 
-interface Mention {
-  readonly tool: Usable;
-  readonly from: number;
-  readonly to: number;
+/**
+ * The part of a message that belongs to each tool that it names, from its name to that of another one; the whole message if it says nothing of the tool there.
+ * @param isMeant whether a tool's part is wanted. The names of the others end a part too
+ */
+function partsOf(tools: readonly Usable[], message: string, isMeant: (tool: Usable) => boolean): Map<Usable, string> {
+  const searched = [...tools.filter(isMeant), ...tools.filter((tool) => !isMeant(tool))].slice(0, mostTools);
+  const parts = new Map<Usable, string>();
+  for (const naming of namings) {
+    const mentions = mentioned(naming(searched), message);
+    const pieces = mentions.map(({ from }, at) => message.slice(at === 0 ? 0 : from, mentions[at + 1]?.from));
+    const described = new Set<Usable>();
+    for (const [at, { tool, from, to }] of mentions.entries()) {
+      if (!isMeant(tool)) continue;
+      const before = parts.get(tool);
+      parts.set(tool, `${before === undefined ? '' : `${before}\n`}${pieces[at]!}`);
+      if (says.test(message.slice(at === 0 ? 0 : from, from)) || says.test(message.slice(to, mentions[at + 1]?.from))) described.add(tool);
+    }
+    const others = [...parts.keys()].filter((tool) => !described.has(tool));
+    const all = pieces.join('\n').slice(-Math.ceil(mostShared / others.length)); // no value goes on over a name
+    for (const tool of others) parts.set(tool, all);
+    if (parts.size > 0) break;
+  }
+  return parts;
+}
+
+/** A word that says something of a tool. */
+const says =
+  /(?<![\p{L}\p{N}_])(?!(?:please|now|first|next|call|use|run|try|and|or|then|also|both|again|the|tools?|functions?)(?![\p{L}\p{N}_]))[\p{L}\p{N}_]/iu;
+
+type Naming = readonly (readonly [name: string, tool: Usable])[];
+
+/** The names that tools have in messages. Only where a message has none of one kind, the next kind counts. */
+const namings: readonly ((tools: readonly Usable[]) => Naming)[] = [
+  (tools) => tools.flatMap((tool) => [nameFor(tool, tool.name), nameFor(tool, chosenName(tool))]),
+  namesAtServers,
+  (tools) => tools.map((tool) => nameFor(tool, subjectOf(tool))),
+];
+
+const nameFor = (tool: Usable, name: string) => [flattened(name.slice(0, 200)), tool] as const;
+
+/** What a tool is called at its server: `lookup` for `files__lookup`. It counts if only one tool is called so, and not as a mere number. */
+function namesAtServers(tools: readonly Usable[]): Naming {
+  const names = tools.flatMap((tool) => {
+    const [, name = ''] = /^.+?__(.+)/.exec(tool.name.slice(0, 200)) ?? [];
+    return /\p{L}/u.test(name) ? [nameFor(tool, name)] : [];
+  });
+  return [...Map.groupBy(names, ([name]) => name).values()].filter(({ length }) => length === 1).flat();
 }
 
 /** The subject of a tool: that of `get_weather` is the weather, and a message about the weather names it if no tool is named in full. */
@@ -81,31 +120,40 @@ function subjectOf(tool: Usable): string {
   return subject === name ? '' : subject;
 }
 
-/** A tool's name counts in one word (`get_weather`, `getWeather`) or in several (`get weather`). A longer name hides a shorter one within it. */
-function mentioned(tools: readonly Usable[], message: string, nameOf: (tool: Usable) => string): Mention[] {
+interface Mention {
+  readonly tool: Usable;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * A tool's name counts in one word (`get_weather`, `getWeather`) or in several (`get weather`), and in one also behind a number (`6_get_weather`, as lists of MCP
+ * tools have it). A longer name hides a shorter one within it.
+ */
+function mentioned(naming: Naming, message: string): Mention[] {
   const byName = new Map<string, Usable>();
   let longest = 1;
-  for (const tool of tools) {
-    const name = nameOf(tool);
+  for (const [name, tool] of naming) {
     if (name === '' || byName.has(name)) continue;
     byName.set(name, tool);
     longest = Math.max(longest, Math.min(8, name.split(' ').length));
   }
-  const words = [...message.slice(-(1 << 14)).matchAll(/[\p{L}\p{N}_]+(?:[-.][\p{L}\p{N}_]+)*/gu)];
   const start = Math.max(0, message.length - (1 << 14));
+  const words = [...message.slice(start).matchAll(/[\p{L}\p{N}_]+(?:[-.][\p{L}\p{N}_]+)*/gu)];
   const flat = words.map(([word]) => flattened(word));
-  const found = new Map<Usable, Mention>();
+  const found: Mention[] = [];
   for (let at = 0; at < words.length; at++) {
     for (let count = Math.min(longest, words.length - at); count > 0; count--) {
-      const tool = byName.get(flat.slice(at, at + count).join(' '));
+      const name = flat.slice(at, at + count).join(' ');
+      const tool = byName.get(name) ?? (count === 1 ? byName.get(name.replace(/^\d{1,15} /, '')) : undefined);
       if (!tool) continue;
       const last = words[at + count - 1]!;
-      if (!found.has(tool)) found.set(tool, { tool, from: start + words[at]!.index, to: start + last.index + last[0].length });
+      if (found.at(-1)?.tool !== tool) found.push({ tool, from: start + words[at]!.index, to: start + last.index + last[0].length });
       at += count - 1;
       break;
     }
   }
-  return [...found.values()].toSorted((a, b) => a.from - b.from);
+  return found;
 }
 
 function use(tool: Usable, message: string, call: GenerateCall, work: Work): Use {

@@ -78,3 +78,48 @@ describe.each(faces)('a request of %s', (face) => {
     }
   });
 });
+
+/** Conversations of nothing but content that no model knows, each with the place of its beginning. */
+const unread: Readonly<Record<Face, readonly (readonly [field: string, more: object])[]>> = {
+  chat: [
+    ['messages[0].content', { messages: [{ role: 'user', content: [{ type: 'nope' }] }] }],
+    [
+      'messages[1].content[0]',
+      {
+        messages: [
+          { role: 'system', content: 'Be brief.' },
+          { role: 'user', content: [{ type: 'nope' }, { type: 'other' }] },
+        ],
+      },
+    ],
+  ],
+  responses: [
+    ['input[0]', { input: [{ type: 'nope' }, { type: 'nope_output' }] }],
+    ['input[0]', { input: [{ type: 'nope_output' }], instructions: 'Be brief.' }],
+  ],
+  messages: [
+    ['messages[0].content', { messages: [{ role: 'user', content: [{ type: 'nope' }] }] }],
+    ['messages[0].content[0]', { messages: [{ role: 'user', content: [{ type: 'nope' }, { type: 'other' }] }], system: 'Be brief.' }],
+  ],
+  gencompat: [
+    ['contents[0].parts[0]', { contents: [{ parts: [{ nope: 1 }] }] }],
+    ['contents[0].parts[0]', { contents: [{ parts: [{ nope: 1 }, { other: {} }] }], systemInstruction: { parts: [{ text: 'Be brief.' }] } }],
+  ],
+};
+
+const unreadInEachWay = faces.flatMap((face) => [false, true].flatMap((stream) => unread[face].map(([field, more]) => ({ face, stream, field, more }))));
+
+test.each(unreadInEachWay)(
+  'a request of $face (stream: $stream) of which the built-in model can read nothing names $field',
+  async ({ face, stream, field, more }) => {
+    const { path, body } = requestOf(face, { model: 'built-in', content: 'hi', stream, more });
+    const answer = await server.ask(path, body);
+    const text = await answer.text();
+    expect({ status: answer.status, text }).toEqual({
+      status: 400,
+      text: expect.stringContaining(`can read nothing of ${field}, since it does not know the type nope`),
+    });
+    if (face === 'chat' || face === 'responses') expect(JSON.parse(text)).toMatchObject({ error: { param: field } });
+    if (face === 'gencompat') expect(JSON.parse(text)).toMatchObject({ error: { details: [{ fieldViolations: [{ field }] }] } });
+  },
+);
