@@ -1,11 +1,12 @@
 import type { GenerateCall } from './call.ts';
-import { own, type Extra, type Json } from './json.ts';
+import { isObject, own, type Extra, type Json } from './json.ts';
 import { gatewayOwn } from './thoughts.ts';
 
 /**
  * The extra fields of other dialects, which a target of this dialect ignores. A field that a sister dialect has under the same name is carried for both. The
  * extra fields of thoughts are not listed: they matter only if the thought itself can be sent back. A name that begins with a dot is a dialect's private note
- * and not a client field. A field of the request with its default value asks for nothing that would be lost.
+ * and not a client field. A field of the request with its default value asks for nothing that would be lost. Of a field with members that the call has, those that are left are named
+ * one by one.
  */
 export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: string): readonly string[] {
   const names = new Set<string>();
@@ -13,6 +14,7 @@ export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: str
   for (const turn of turns) {
     noteDropped(turn.extra, dialect, names);
     for (const part of turn.parts) {
+      if (part.type === 'tool-result') for (const inner of part.parts) if ('extra' in inner) noteDropped(inner.extra, dialect, names);
       if (part.type === 'thought' || !('extra' in part)) continue;
       noteDropped(part.extra, dialect, names);
     }
@@ -30,6 +32,9 @@ const defaults: Readonly<Record<string, readonly string[]>> = {
   metadata: ['{}'],
 };
 
+/** Fields some of whose members a call has. */
+const ofMembers: ReadonlySet<string> = new Set(['output_config', 'reasoning']);
+
 const isDefault = (name: string, value: Json | undefined): boolean => Object.hasOwn(defaults, name) && defaults[name]!.includes(JSON.stringify(value));
 
 function noteDropped(extra: Extra | undefined, dialect: string, names: Set<string>, isNothing?: typeof isDefault): void {
@@ -37,6 +42,11 @@ function noteDropped(extra: Extra | undefined, dialect: string, names: Set<strin
   const understood = own(extra, dialect);
   for (const other in extra) {
     if (other === dialect || other === gatewayOwn) continue;
-    for (const name in extra[other]) if (!name.startsWith('.') && !(name in understood) && !isNothing?.(name, extra[other][name])) names.add(name);
+    for (const name in extra[other]) {
+      const value = extra[other][name];
+      if (name.startsWith('.') || name in understood || isNothing?.(name, value)) continue;
+      if (ofMembers.has(name) && isObject(value)) for (const member in value) names.add(`${name}.${member}`);
+      else names.add(name);
+    }
   }
 }

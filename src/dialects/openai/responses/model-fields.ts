@@ -3,7 +3,7 @@ import { isObject, own, type Json, type JsonObject } from '#core/json';
 import { jsonInstruction } from '../../shared/json-instruction.ts';
 import { acceptedEffort, type KnownEfforts } from '../accepted-effort.ts';
 import { thinkingOf, type RefusedFields } from '../thinking.ts';
-import { dialect } from './wire.ts';
+import { dialect, sisterFields } from './wire.ts';
 
 /** Fields that some models refuse, or accept with other values. A client of this wire keeps what it wrote. */
 
@@ -31,7 +31,8 @@ export function encodeReasoning(
   quirks: ReasoningQuirks,
   ignored: Set<string>,
 ): { readonly effort?: string; readonly reasoning: JsonObject } {
-  const written = own(call.extra, dialect)['.reasoning'] as JsonObject | undefined;
+  const { '.reasoning': noted, reasoning: others } = own(call.extra, dialect) as Readonly<Record<string, JsonObject | undefined>>;
+  const written = noted || others ? { ...noted, ...others } : undefined;
   const translated = isTranslated(call, dialect);
   if (!translated && quirks.efforts?.length === 0) {
     if (call.reasoning?.effort !== undefined || written) ignored.add('reasoning_effort: this model does not reason.');
@@ -40,9 +41,9 @@ export function encodeReasoning(
   const effort = sentEffort(call, quirks, ignored);
   const named = effort === undefined ? {} : { effort };
   if (translated) return { ...named, reasoning: { ...named, ...(isShown(call, quirks) && effort !== 'none' ? { summary: 'auto' } : {}) } };
-  const { summary, ...others } = written ?? {};
+  const { summary, ...more } = written ?? {};
   if (quirks.withoutSummary && summary !== undefined) ignored.add('reasoning.summary: this model does not show its reasoning.');
-  return { ...named, reasoning: { ...named, ...others, ...(summary === undefined || quirks.withoutSummary ? {} : { summary }) } };
+  return { ...named, reasoning: { ...named, ...more, ...(summary === undefined || quirks.withoutSummary ? {} : { summary }) } };
 }
 
 const isShown = ({ reasoning }: GenerateCall, { efforts, withoutSummary }: ReasoningQuirks): boolean =>
@@ -78,7 +79,7 @@ export const optionalFields: Readonly<Record<string, string>> = {
   top_logprobs: 'logprobs',
   parallel_tool_calls: 'parallel_tool_calls',
   'text.verbosity': 'verbosity',
-  ...Object.fromEntries(['metadata', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'user'].map((name) => [name, name])),
+  ...Object.fromEntries([...sisterFields].flatMap((name) => (name === 'verbosity' ? [] : [[name, name]]))),
 };
 
 /** Values that mean the same as no value. */

@@ -46,7 +46,7 @@ const identified: ReadonlySet<string> = new Set(
   mcp_call mcp_approval_request
 `),
 );
-const partFields = words('type text annotations logprobs refusal image_url file_id detail file_data filename file_url input_audio');
+const partFields = words('type text annotations logprobs refusal image_url file_id detail file_data filename file_url input_audio prompt_cache_breakpoint');
 const itemTypes =
   /^(?:message|reasoning|item_reference|compaction|additional_tools|program|(?:function|custom_tool|web_search|file_search|computer|image_generation|code_interpreter|local_shell|shell|apply_patch|tool_search|mcp)_(?:call|call_output|output|list_tools|approval_request|approval_response))$/;
 
