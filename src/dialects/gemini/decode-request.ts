@@ -7,6 +7,7 @@ import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/jso
 import { bounded, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { hasPieces, turnsOf } from './decode-contents.ts';
 import { toolsOf } from './decode-tools.ts';
+import { jsonFormatOf } from './response-format.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { withClientSpelling } from './spelling.ts';
 import { effortOf, isDefaultLevel, levelEffort } from './thinking.ts';
@@ -89,6 +90,11 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
     : isGiven(responseJsonSchema)
       ? bounded(responseJsonSchema, 'generationConfig.responseJsonSchema')
       : undefined;
+  const format = schema || isGiven(type) ? undefined : jsonFormatOf(config.responseFormat);
+  if (format) {
+    const bound = format.schema && bounded(format.schema, 'generationConfig.responseFormat');
+    return { output: bound ? { type: 'schema', schema: bound } : { type: 'json' }, notes: { '.responseFormat': config.responseFormat! } };
+  }
   if (isGiven(type) && type !== '' && type !== 'application/json') {
     // A type other than JSON is carried for providers of this wire.
     const others = {
@@ -149,6 +155,7 @@ function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject
     if (isGiven(level) && !isDefaultLevel(level) && levelEffort(level) === undefined) carried['generationConfig.thinkingConfig.thinkingLevel'] = level;
   }
   const others = rest(config, configUnderstood);
+  if ('.responseFormat' in notes) delete others['responseFormat'];
   for (const [name, value] of Object.entries(others)) carried[`generationConfig.${name}`] = value;
   if (Array.isArray(carried['safetySettings']) && carried['safetySettings'].length === 0) delete carried['safetySettings'];
   return isEmpty(carried) ? {} : { [dialect]: carried };
