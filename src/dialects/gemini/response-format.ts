@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject } from '#core/json';
 export function jsonFormatOf(format: Json | null | undefined): { readonly schema?: JsonObject } | undefined {
   const [only, ...others] = Array.isArray(format) ? (format as readonly Json[]) : [format];
   if (others.length > 0 || !isObject(only) || !isObject(only['text']) || Object.keys(only).length > 1) return undefined;
-  const { mimeType, schema, jsonSchema = schema, ...more } = only['text'] as JsonObject;
+  const { mimeType, schema, jsonSchema = schema, ...more } = only['text'];
   if (!jsonTypes.has(mimeType) || Object.keys(more).length > 0) return undefined;
   if (jsonSchema === undefined || jsonSchema === null) return {};
   return isObject(jsonSchema) ? { schema: jsonSchema } : undefined;
