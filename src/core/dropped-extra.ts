@@ -13,6 +13,7 @@ export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: str
   for (const turn of turns) {
     noteDropped(turn.extra, dialect, names);
     for (const part of turn.parts) {
+      if (part.type === 'tool-result') for (const inner of part.parts) if ('extra' in inner) noteDropped(inner.extra, dialect, names);
       if (part.type === 'thought' || !('extra' in part)) continue;
       noteDropped(part.extra, dialect, names);
     }

@@ -540,6 +540,18 @@ export const features: readonly Feature[] = [
     word: /prompt_cache_retention/,
   },
   {
+    name: 'prompt_cache_options',
+    asked: { chat: { prompt_cache_options: { mode: 'explicit' } }, responses: { prompt_cache_options: { mode: 'explicit' } } },
+    arrives: { chat: has('"explicit"'), responses: has('"explicit"') },
+    word: /prompt_cache_options/,
+  },
+  {
+    name: 'moderation',
+    asked: { chat: { moderation: { model: 'omni-moderation-latest' } }, responses: { moderation: { model: 'omni-moderation-latest' } } },
+    arrives: { chat: has('omni-moderation-latest'), responses: has('omni-moderation-latest') },
+    word: /moderation/,
+  },
+  {
     name: 'cachedContent',
     asked: { gencompat: { cachedContent: 'cachedContents/abc' } },
     arrives: { gemini: has('cachedContents/abc') },

@@ -7,7 +7,7 @@ import { fieldNames } from './field-names.ts';
 export function fieldIn(body: unknown, field: string, call: GenerateCall): string {
   if (field === 'output.schema' || (field === 'response_format' && call.output.type === 'schema')) {
     const [config, members] = memberOf(body, 'generationConfig', 'generation_config');
-    const [schema] = memberOf(members, 'responseJsonSchema', 'response_json_schema', 'responseSchema', 'response_schema');
+    const [schema] = memberOf(members, 'responseJsonSchema', 'response_json_schema', 'responseSchema', 'response_schema', 'responseFormat', 'response_format');
     return `${config}.${schema}`;
   }
   const [, at, member] = /^tools\[(\d+)\](?:\.(name|parameters))?$/.exec(field) ?? [];

@@ -8,6 +8,7 @@ import { carryUnknown } from '../shared/nested-members.ts';
 import { bounded, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { hasPieces, turnsOf } from './decode-contents.ts';
 import { otherServersOf, toolsOf } from './decode-tools.ts';
+import { jsonFormatOf } from './response-format.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { withClientSpelling } from './spelling.ts';
 import { effortOf, isDefaultLevel, levelEffort } from './thinking.ts';
@@ -94,6 +95,11 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
     : isGiven(responseJsonSchema)
       ? bounded(responseJsonSchema, 'generationConfig.responseJsonSchema')
       : undefined;
+  const format = schema || isGiven(type) ? undefined : jsonFormatOf(config.responseFormat);
+  if (format) {
+    const bound = format.schema && bounded(format.schema, 'generationConfig.responseFormat');
+    return { output: bound ? { type: 'schema', schema: bound } : { type: 'json' }, notes: { '.responseFormat': config.responseFormat! } };
+  }
   if (isGiven(type) && type !== '' && type !== 'application/json') {
     // A type other than JSON is carried for providers of this wire.
     const others = {
@@ -155,6 +161,7 @@ function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject
     if (isGiven(level) && !isDefaultLevel(level) && levelEffort(level) === undefined) carried['generationConfig.thinkingConfig.thinkingLevel'] = level;
   }
   carryUnknown(carried, 'generationConfig', config, configUnderstood);
+  if ('.responseFormat' in notes) delete carried['generationConfig.responseFormat'];
   carryUnknown(carried, 'systemInstruction', request.systemInstruction, contentUnderstood);
   if (Array.isArray(carried['safetySettings']) && carried['safetySettings'].length === 0) delete carried['safetySettings'];
   return isEmpty(carried) ? {} : { [dialect]: carried };

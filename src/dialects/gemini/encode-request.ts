@@ -109,6 +109,8 @@ function seedOf(seed: number | undefined, ignored: Set<string>): number | undefi
 }
 
 function encodeOutput({ output, extra }: GenerateCall, translated: boolean, ignored: Set<string>): JsonObject {
+  const { '.responseFormat': format, '.responseSchema': asItCame } = own(extra, dialect);
+  if (format !== undefined) return { responseFormat: format };
   switch (output.type) {
     case 'text':
       return {};
@@ -116,7 +118,6 @@ function encodeOutput({ output, extra }: GenerateCall, translated: boolean, igno
       return { responseMimeType: 'application/json' };
     case 'schema': {
       if (output.bare) return {}; // in its client's own words
-      const asItCame = own(extra, dialect)['.responseSchema'];
       return {
         responseMimeType: 'application/json',
         ...(asItCame === undefined

@@ -22,7 +22,12 @@ export const fieldNames: FieldNames = {
     logprobs: ['generationConfig.responseLogprobs', 'generationConfig.logprobs'],
     tools: ['tools'],
     tool_choice: ['toolConfig'],
-    response_format: ['generationConfig.responseMimeType', 'generationConfig.responseJsonSchema', 'generationConfig.responseSchema'],
+    response_format: [
+      'generationConfig.responseMimeType',
+      'generationConfig.responseJsonSchema',
+      'generationConfig.responseSchema',
+      'generationConfig.responseFormat',
+    ],
     reasoning_effort: ['generationConfig.thinkingConfig'],
   },
 };

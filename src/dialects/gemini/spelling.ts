@@ -21,7 +21,9 @@ export function withClientSpelling<Read>(body: unknown, read: (value: unknown, s
 }
 
 /** Members with the client's own data (schemas, arguments, tool results): their content is not converted. */
-const own = new Set('args response parameters parametersJsonSchema responseSchema responseJsonSchema partialArgs labels partMetadata headers'.split(' '));
+const own = new Set(
+  'args response parameters parametersJsonSchema responseSchema responseJsonSchema schema jsonSchema partialArgs labels partMetadata headers'.split(' '),
+);
 
 /** Lists of objects. */
 const lists = new Set(['contents', 'parts', 'tools', 'functionDeclarations', 'safetySettings', 'requests', 'instances']);

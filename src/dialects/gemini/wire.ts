@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { carrying } from '../shared/read-fields.ts';
+import type { Json } from '#core/json';
 import { anyObject, anything, optional } from '../shared/schemas.ts';
 
 /** The content generation wire, as far as it is decoded. https://ai.google.dev/api/generate-content */
@@ -58,6 +59,10 @@ const Tool = Type.Object(
   { description: 'Functions, or a tool of the provider: googleSearch, codeExecution, urlContext…' },
 );
 
+const responseFormat = Type.Unsafe<Json>(
+  Type.Unknown({ description: 'The newer form of these three: `{"text": {"mimeType": "APPLICATION_JSON", "schema": {…}}}`, or a list of one.' }),
+);
+
 export const GenerationConfig = Type.Object({
   temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
   topP: optional(Type.Number({ minimum: 0, maximum: 1 })),
@@ -68,6 +73,7 @@ export const GenerationConfig = Type.Object({
   responseMimeType: optional(Type.String({ maxLength: 200, description: '`text/plain` or `application/json`.' })),
   responseSchema: optional(anyObject('The answer conforms to it, with responseMimeType application/json.')),
   responseJsonSchema: optional(anyObject('The same as a JSON Schema.')),
+  responseFormat: optional(responseFormat),
   seed: optional(Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 })),
   presencePenalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
   frequencyPenalty: optional(Type.Number({ minimum: -2, maximum: 2 })),

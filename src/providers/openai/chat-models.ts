@@ -39,8 +39,8 @@ export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: str
 /** Does this vendor's chat API return thoughts in a field that it accepts in the next request? */
 export const returnsThoughts = (vendor: Vendor | undefined): boolean => vendor === undefined || !['openai', 'azure', 'mistral', 'groq'].includes(vendor);
 
-/** Only OpenAI's models are known to accept tools of free text, a choice among some of the tools and the older form of tools, and refusals; and only there are the files that clients upload. */
-const ownForms: Quirks = { functionsOnly: false, allowedTools: true, olderFunctions: true, refusals: true };
+/** Only OpenAI's models are known to accept tools of free text, a choice among some of the tools and the older form of tools, refusals, and cache breakpoints of parts; and only there are the files that clients upload. */
+const ownForms: Quirks = { functionsOnly: false, allowedTools: true, olderFunctions: true, refusals: true, partBreakpoints: true };
 const plain: Quirks = { functionsOnly: true, allowedTools: false, openaiFiles: false };
 
 /** Mistral knows no other fields than its own, and tells the usage of streams unasked. https://docs.mistral.ai/api/endpoint/chat, editor-code-assistant/eca#231 */
@@ -52,14 +52,18 @@ const mistral: Quirks = {
   shortIds: true,
   userAfterTool: false,
   prefix: true,
-  refused: alwaysRefused('logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'),
+  refused: alwaysRefused(
+    'logit_bias logprobs top_logprobs user moderation prompt_cache_options prompt_cache_retention safety_identifier service_tier verbosity',
+  ),
 };
 
 /** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs */
 const groq: Quirks = {
   ...plain,
   formatBesideTools: false,
-  refused: alwaysRefused('n', 'logit_bias', 'logprobs', 'top_logprobs', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity'),
+  refused: alwaysRefused(
+    'n logit_bias logprobs top_logprobs moderation prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier verbosity',
+  ),
 };
 
 /** https://console.groq.com/docs/reasoning */
@@ -69,8 +73,8 @@ function groqEfforts(model: string): Quirks {
 }
 
 /** Fields that a vendor does not know, however its models think. */
-function alwaysRefused(...names: readonly string[]): NonNullable<Quirks['refused']> {
-  return Object.fromEntries(names.map((name) => [name, ['effort', 'none', 'unset']]));
+function alwaysRefused(names: string): NonNullable<Quirks['refused']> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, ['effort', 'none', 'unset']]));
 }
 
 /** Completions are not stored upstream, and metadata is accepted only for those that are: QwenLM/qwen-code#243 */

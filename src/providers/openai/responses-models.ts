@@ -8,7 +8,7 @@ export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: str
   if (vendor !== 'openai' && vendor !== 'azure') return { functionsOnly: true, withoutItems: 'all', openaiFiles: false };
   const reasoning = reasoningOf(model);
   if (!reasoning && hasManyVendors(baseUrl)) return undefined;
-  const known: Quirks = { atLeast16: true, sources: true, functionsOnly: false, withoutBreakpoints: true };
+  const known: Quirks = { atLeast16: true, sources: true, functionsOnly: false, withoutBreakpoints: true, partBreakpoints: true };
   if (!reasoning) return known;
   if (reasoning.efforts.length === 0) return { ...known, efforts: [], encrypted: false };
   const kinds = reasoning.unasked ? (['effort', 'unset'] as const) : (['effort'] as const);

@@ -287,7 +287,7 @@ describe('refused', () => {
     ['/audio/speech', { input: 5 }, 'input'],
     ['/audio/speech', { model: 'a\nb', input: 'a' }, 'model'],
     ['/images/generations', { prompt: 'a', n: 99 }, 'n'],
-    ['/completions', { model: 'gpt-4o-mini', prompt: ['a', 'b'] }, 'prompt'],
+    ['/completions', { model: 'gpt-4o-mini', prompt: [] }, 'prompt'],
     ['/completions', { model: 'gpt-4o-mini', prompt: 'a', echo: true }, 'echo'],
     ['/completions', { model: 'gpt-4o-mini', prompt: 'a', suffix: 'x' }, 'suffix'],
     ['/completions', { model: 'gpt-4o-mini', prompt: 'a', logprobs: 1 }, 'logprobs'],
@@ -298,6 +298,16 @@ describe('refused', () => {
     const answer = await server.ask(root + path, body);
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ error: { param } });
+    expect(upstream.requests).toEqual([]);
+  });
+
+  test.each([
+    [[1, 2, 3], 'prompt must be text: prompts of tokens are not read.'],
+    [[[1, 2, 3]], 'prompt must be text: prompts of tokens are not read.'],
+    [['a', 'b'], 'prompt must be one text: send a request for each.'],
+  ])('the prompt %j with 400, which says what is taken', async (prompt, message) => {
+    const answer = await server.ask(`${root}/completions`, { model: 'gpt-4o-mini', prompt });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'prompt', message } }]);
     expect(upstream.requests).toEqual([]);
   });
 

@@ -5,7 +5,6 @@ import type { Sampling } from '#core/sampling';
 import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
 import { membersWhere, own, textOf, type Json, type JsonObject } from '#core/json';
-import { droppedExtra } from '#core/dropped-extra';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
@@ -20,6 +19,7 @@ import { removeRefused } from './optional-fields.ts';
 import { bridged, hasResultMedia, resultsBehindCalls } from './order-messages.ts';
 import { isUserField } from '../../shared/end-user.ts';
 import { ownFilesOf } from '../own-files.ts';
+import { withSisterBreakpoints } from '../part-breakpoints.ts';
 import { encodedUser } from '../encode-user.ts';
 import { textFilesAsText } from '../../shared/text-files.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
@@ -39,8 +39,8 @@ import { dialect } from './wire.ts';
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: OutputLimit = {}): EncodedRequest {
   const translated = isTranslated(asked, dialect);
-  const call = translated ? ownFilesOf(textFilesAsText(asked), dialect, quirks) : asked;
-  const ignored = new Set(droppedExtra(call, dialect).flatMap((name) => (isUserField(name, call) ? [] : [`${name}: ${absent}`])));
+  const { call, dropped } = withSisterBreakpoints(translated ? ownFilesOf(textFilesAsText(asked), dialect, quirks) : asked, dialect, quirks);
+  const ignored = new Set(dropped.flatMap((name) => (isUserField(name, call) ? [] : [`${name}: ${absent}`])));
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
   const { sampling } = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
   const notes = own(call.extra, dialect);

@@ -21,10 +21,9 @@ const optional: Readonly<Record<string, readonly [value: (call: GenerateCall) =>
   user: [({ extra, endUser }) => own(extra, dialect)['user'] ?? endUser],
   parallel_tool_calls: [({ parallelToolCalls }) => parallelToolCalls, true],
   ...Object.fromEntries(
-    ['metadata', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'].map((name) => [
-      name,
-      [({ extra }: GenerateCall) => own(extra, dialect)[name]],
-    ]),
+    'metadata moderation prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier verbosity'
+      .split(' ')
+      .map((name) => [name, [({ extra }: GenerateCall) => own(extra, dialect)[name]]]),
   ),
 };
 

@@ -4,6 +4,7 @@ import { own } from '#core/json';
 import { isDeveloper, type TurnQuirks } from './adapt-turns.ts';
 import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
 import type { FileQuirks } from '../own-files.ts';
+import type { BreakpointQuirks } from '../part-breakpoints.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
 import { hasResultMedia } from './order-messages.ts';
@@ -15,7 +16,7 @@ import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends EffortQuirks, FileQuirks, OutputLimit, OutputQuirks, TurnQuirks, ToolQuirks {
+export interface Quirks extends BreakpointQuirks, EffortQuirks, FileQuirks, OutputLimit, OutputQuirks, TurnQuirks, ToolQuirks {
   /** The token limit's name where the client used neither. Absent: `max_tokens`, which every server knows. */
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */

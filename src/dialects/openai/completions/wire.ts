@@ -9,7 +9,7 @@ export type CompletionRequest = Static<typeof CompletionRequest>;
 export const CompletionRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
-    prompt: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: 1 })], { description: 'One text.' }),
+    prompt: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: 1 })], { description: 'One text, not as tokens.' }),
     echo: optional(Type.Boolean()),
     suffix: optional(Type.String()),
     logprobs: optional(Type.Integer({ minimum: 0, maximum: 5 })),

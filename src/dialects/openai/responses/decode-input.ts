@@ -3,7 +3,7 @@ import { Fault, invalid } from '#core/fault';
 import { allMembers, rest, type Extra, type JsonObject } from '#core/json';
 import { bounded } from '../../shared/read-fields.ts';
 import { itemNote } from '../../shared/lone-items.ts';
-import { isProviderSearch, itemPlace } from './encode-items.ts';
+import { isProviderSearch, itemPlace, withoutListedId } from './encode-items.ts';
 import { mediaOf } from './media.ts';
 import { partOfItem } from './server-steps.ts';
 import { thoughtOf } from './thoughts.ts';
@@ -108,7 +108,7 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
     default: {
       const search = isSearch(item) ? searchOf(item) : undefined;
       if (search) return builder.model([search]);
-      const part = partOfItem(bounded(allMembers(item), place));
+      const part = partOfItem(bounded(withoutListedId(allMembers(item)), place));
       return isFromClient(part.value) ? builder.turn({ role: 'user', parts: [part], ...carriedAs({ [itemNote]: true }) }) : builder.model([part]);
     }
   }
@@ -116,10 +116,10 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
 
 const isSearch = ({ type }: { readonly type: string }) => type === 'web_search_call';
 
-/** A search whose item the gateway made, by its id: no provider knows it. */
+/** A search that the gateway made an item of, by its id: no provider knows it. In lists, those of providers have such ids, too. */
 function searchOf(item: object): SearchPart | undefined {
   const { id } = item as { readonly id?: unknown };
-  if (typeof id !== 'string' || !itemPlace(id)) return undefined;
+  if (typeof id !== 'string' || itemPlace(id)?.from !== 'output') return undefined;
   return { type: 'search', id, query: '', state: 'completed', sources: [], ...(isProviderSearch(id) ? { isLost: true } : {}) };
 }
 

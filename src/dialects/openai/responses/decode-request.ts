@@ -167,6 +167,8 @@ function outputOf(format: Format): Output {
 /** What the gateway itself includes, whichever wire answers. */
 const honoured: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs', 'web_search_call.action.sources']);
 
+const effort: ReadonlySet<string> = new Set(['effort']);
+
 /** Fields that only this dialect has, also for the chat dialect where both have them. Names with a leading dot are notes for providers of this wire. */
 function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: Omit<Chosen, 'toolChoice'>): Extra {
   const carried: Record<string, Json> = rest(request, understood);
@@ -176,13 +178,12 @@ function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: 
   if (asWritten !== undefined) carried['.tool_choice'] = asWritten;
   const { verbosity } = request.text ?? {};
   if (isGiven(verbosity)) carried['verbosity'] = verbosity;
-  const { summary, effort: _effort, ...reasoning } = request.reasoning ?? {};
-  const thinking = rest({ ...reasoning, ...(isGiven(summary) ? { summary } : {}) }, new Set());
-  if (!isEmpty(thinking)) carried['.reasoning'] = thinking;
+  const reasoning = rest(request.reasoning ?? {}, effort);
+  if (!isEmpty(reasoning)) carried['.reasoning'] = reasoning;
   if (isGiven(request.include) && request.include.length > 0) {
     carried['.include'] = request.include;
-    const others = request.include.filter((one) => !honoured.has(one));
-    if (others.length > 0) carried['include'] = others; // for the warnings of other wires
+    const unknown = request.include.filter((one) => !honoured.has(one));
+    if (unknown.length > 0) carried['include'] = unknown; // for the warnings of other wires
   }
   carryMembers(carried, request);
   const sister = membersWhere(carried, (name) => sisterFields.has(name));

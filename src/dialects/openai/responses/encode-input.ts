@@ -1,5 +1,5 @@
 import type { Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { own, textOf, withoutNotes, type Extra, type Json, type JsonObject } from '#core/json';
+import { isEmpty, own, textOf, withoutNotes, type Extra, type Json, type JsonObject } from '#core/json';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import { nameOf, nothingLeft } from '../part-names.ts';
 import { isFromClient } from './decode-input.ts';
@@ -65,7 +65,7 @@ function encodeResult({ id, parts, failed, extra }: ToolResultPart, isCustom: bo
   if (failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
   const [first] = parts;
   const content = encodeContent(parts, ignored);
-  const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : content.length === 0 ? '' : content;
+  const output: Json = parts.length === 1 && first?.type === 'text' && isEmpty(own(first.extra, dialect)) ? first.text : content.length === 0 ? '' : content;
   return { ...withoutNotes(carried), type: isCustom ? 'custom_tool_call_output' : 'function_call_output', call_id: callId(id), output };
 }
 

@@ -1,17 +1,33 @@
 import { copied } from '#kit/text/copied';
 import type { Citation, SearchPart } from '#core/conversation';
-import type { Json, JsonObject } from '#core/json';
+import { textOf, type Json, type JsonObject } from '#core/json';
 
 /** The items of an output, both when added and when done. */
 
+/** How the ids of items begin, by their type. OpenAI refuses others: openai/codex#33263, vercel/ai#11932 */
 export const prefixes = {
   message: 'msg',
   reasoning: 'rs',
   function_call: 'fc',
+  function_call_output: 'fco',
   custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
   image_generation_call: 'ig',
   web_search_call: 'ws',
   provider_search: 'wsp', // an item of the same type, whose results only its provider could take back
+  file_search_call: 'fs',
+  code_interpreter_call: 'ci',
+  computer_call: 'cu',
+  computer_call_output: 'cuo',
+  local_shell_call: 'lsh',
+  local_shell_call_output: 'lsho',
+  shell_call: 'sh',
+  shell_call_output: 'sho',
+  apply_patch_call: 'apc',
+  apply_patch_call_output: 'apco',
+  tool_search_call: 'tsc',
+  tool_search_output: 'tso',
+  compaction: 'cmp',
   mcp_list_tools: 'mcpl',
   mcp_call: 'mcp',
   mcp_approval_request: 'mcpr',
@@ -42,7 +58,23 @@ export function itemPlace(id: string): { readonly response: string; readonly fro
 export const isProviderSearch = (id: string): boolean => id.startsWith(`${prefixes.provider_search}_`);
 
 /** The id of an input item. Ids sent by clients are replaced: they could be those of someone else's items. */
-export const inputItemId = (id: string, index: number): string => `msg_${keyOf(id)}_i${index}`;
+export const inputItemId = (id: string, index: number, type = 'message'): string => `${prefixOf(type)}_${keyOf(id)}_i${index}`;
+
+const prefixOf = (type: string): string => (Object.hasOwn(prefixes, type) ? prefixes[type as ItemKind] : 'item');
+
+/** The types of items, of those that are sent on as they came, whose id OpenAI demands. */
+const identified: ReadonlySet<string> = new Set(
+  (
+    'image_generation_call web_search_call file_search_call code_interpreter_call computer_call local_shell_call local_shell_call_output ' +
+    'mcp_list_tools mcp_call mcp_approval_request'
+  ).split(' '),
+);
+
+/** An item that may have been listed, without the id that it has only there. */
+export function withoutListedId(item: JsonObject): JsonObject {
+  const { id, ...others } = item;
+  return typeof id === 'string' && itemPlace(id)?.from === 'input' && !identified.has(textOf(item['type'])) ? others : item;
+}
 
 export const messageItem = (id: string, status: string, content: readonly Json[], others: JsonObject = {}): JsonObject => ({
   id,

@@ -5,13 +5,13 @@ import type { Sampling } from '#core/sampling';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
 import { isEmpty, membersWhere, own, withoutNotes, type Json, type JsonObject } from '#core/json';
-import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
 import { withoutTrailingThoughts } from '../../shared/trailing-thoughts.ts';
 import { isUserField } from '../../shared/end-user.ts';
 import { encodedUser } from '../encode-user.ts';
 import { ownFilesOf } from '../own-files.ts';
+import { withSisterBreakpoints } from '../part-breakpoints.ts';
 import { flatGrammar } from '../grammar.ts';
 import { leftOut, unsupportedTerms } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
@@ -36,9 +36,9 @@ const isNested = /^(?:text|reasoning|tool_choice|stream_options)?\./;
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: OutputLimit = {}): EncodedRequest {
-  const call = ownFilesOf(asked, dialect, quirks);
+  const { call, dropped } = withSisterBreakpoints(ownFilesOf(asked, dialect, quirks), dialect, quirks);
   const sister = membersWhere(own(call.extra, 'openai-chat'), (name) => sisterFields.has(name));
-  const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isUserField(name, call));
+  const unknown = dropped.filter((name) => !(name in sister) && !isUserField(name, call));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...membersWhere(notes, (name) => !isNested.test(name)) };

@@ -8,11 +8,18 @@ import type { WireItem } from './wire.ts';
 /** The items of stored responses: as a list, and one by its id. */
 
 /** @param id of the response or the conversation entry. @returns items with ids and statuses, oldest first */
-export function listedItems(id: string, turns: readonly Turn[]): readonly JsonObject[] {
-  return turns
-    .flatMap((turn) => (turn.role === 'model' ? turn.parts.flatMap((part) => modelItems(part)) : encodeInput([turn], new Set())))
-    .map((item, at) => ({ status: 'completed', ...item, id: inputItemId(id, at) }));
-}
+export const listedItems = (id: string, turns: readonly Turn[]): readonly JsonObject[] =>
+  itemsOf(turns).map((item, at) => {
+    const type = textOf(item['type']);
+    return { ...(withStatus.has(type) ? { status: 'completed' } : {}), ...item, id: inputItemId(id, at, type) };
+  });
+
+/** Items that are listed with a status though they are stored without. Those that are sent on as they came keep what they have: some types have none. */
+const withStatus: ReadonlySet<string> = new Set('message reasoning function_call function_call_output custom_tool_call custom_tool_call_output'.split(' '));
+
+/** The items that turns were decoded from; those that are sent on as they came have their own ids. */
+const itemsOf = (turns: readonly Turn[]): readonly JsonObject[] =>
+  turns.flatMap((turn) => (turn.role === 'model' ? turn.parts.flatMap((part) => modelItems(part)) : encodeInput([turn], new Set())));
 
 const modelItems = (part: Part): readonly JsonObject[] =>
   part.type === 'thought' ? [shownThought(part)] : encodeInput([{ role: 'model', parts: [part] }], new Set());
@@ -44,12 +51,12 @@ export function referredResponses(input: Json | readonly unknown[] | undefined):
  */
 export function itemFinder({ response, said: input, answer = [] }: StoredItems): (id: string) => Turn | undefined {
   const output = outputOf(response);
-  let listed: readonly JsonObject[] | undefined;
+  let items: readonly JsonObject[] | undefined;
   let parts: readonly (Part | undefined)[] | undefined;
   return (id) => {
     const place = itemPlace(id);
     if (!place) return undefined;
-    if (place.from === 'input') return one((listed ??= listedItems(place.response, input))[place.index]);
+    if (place.from === 'input') return one((items ??= itemsOf(input))[place.index]);
     const item = output[place.index];
     if (item?.['id'] !== id) return undefined;
     const part = (parts ??= partsOf(output, answer))[place.index];

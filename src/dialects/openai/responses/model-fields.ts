@@ -4,7 +4,7 @@ import { isObject, own, type Json, type JsonObject } from '#core/json';
 import { jsonInstruction } from '../../shared/json-instruction.ts';
 import { acceptedEffort, type KnownEfforts } from '../accepted-effort.ts';
 import { thinkingOf, type RefusedFields } from '../thinking.ts';
-import { dialect } from './wire.ts';
+import { dialect, sisterFields } from './wire.ts';
 
 /** Fields that some models refuse, or accept with other values. A client of this wire keeps what it wrote. */
 
@@ -79,7 +79,7 @@ export const optionalFields: Readonly<Record<string, string>> = {
   top_logprobs: 'logprobs',
   parallel_tool_calls: 'parallel_tool_calls',
   'text.verbosity': 'verbosity',
-  ...Object.fromEntries(['metadata', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'user'].map((name) => [name, name])),
+  ...Object.fromEntries([...sisterFields].flatMap((name) => (name === 'verbosity' ? [] : [[name, name]]))),
 };
 
 /** Values that mean the same as no value. */

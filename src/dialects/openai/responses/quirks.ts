@@ -3,6 +3,7 @@ import type { Fault } from '#core/fault';
 import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
 import { loneItemsIn, type LoneItems } from '../../shared/lone-items.ts';
 import type { FileQuirks } from '../own-files.ts';
+import type { BreakpointQuirks } from '../part-breakpoints.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { anyThinking, thinkingOf, type RefusedFields } from '../thinking.ts';
 import { leastTokens, optionalFields, sentEffort, type ReasoningQuirks } from './model-fields.ts';
@@ -10,7 +11,7 @@ import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends FileQuirks, OutputLimit, ReasoningQuirks, ToolQuirks {
+export interface Quirks extends BreakpointQuirks, FileQuirks, OutputLimit, ReasoningQuirks, ToolQuirks {
   /** False: it has no encrypted thoughts and refuses requests for them. */
   readonly encrypted?: boolean;
   /** It lists the sources of its searches on request. */

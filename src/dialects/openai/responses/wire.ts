@@ -11,7 +11,7 @@ export const carriedAs = carrying(dialect);
 
 /** Fields that the chat wire has under the same name: carried for both. */
 export const sisterFields: ReadonlySet<string> = new Set(
-  'metadata prompt_cache_key prompt_cache_retention safety_identifier service_tier user verbosity'.split(' '),
+  'metadata moderation prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier user verbosity'.split(' '),
 );
 
 const mostItems = 10_000;

@@ -11,7 +11,42 @@ const fields = words(`
   parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier
   service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user
 `);
-const partFields = words('type text annotations logprobs refusal image_url file_id detail file_data filename file_url input_audio');
+/** How the ids of items begin. That those of outputs do as their calls is known from refusals alone: ids of both kinds are taken then. */
+const beginnings: Readonly<Record<string, string>> = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  function_call_output: 'fc',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctc',
+  web_search_call: 'ws',
+  file_search_call: 'fs',
+  computer_call: 'cu',
+  computer_call_output: 'cu',
+  image_generation_call: 'ig',
+  code_interpreter_call: 'ci',
+  local_shell_call: 'lsh',
+  local_shell_call_output: 'lsh',
+  shell_call: 'sh',
+  shell_call_output: 'sh',
+  apply_patch_call: 'apc',
+  apply_patch_call_output: 'apc',
+  tool_search_call: 'tsc',
+  tool_search_output: 'tso',
+  compaction: 'cmp',
+  mcp_list_tools: 'mcpl',
+  mcp_call: 'mcp',
+  mcp_approval_request: 'mcpr',
+  mcp_approval_response: 'mcpr',
+};
+/** Types of items that have one. openai-python, types/responses/response_input_item_param.py */
+const identified: ReadonlySet<string> = new Set(
+  words(`
+  web_search_call file_search_call computer_call image_generation_call code_interpreter_call local_shell_call local_shell_call_output mcp_list_tools
+  mcp_call mcp_approval_request
+`),
+);
+const partFields = words('type text annotations logprobs refusal image_url file_id detail file_data filename file_url input_audio prompt_cache_breakpoint');
 const itemTypes =
   /^(?:message|reasoning|item_reference|compaction|additional_tools|program|(?:function|custom_tool|web_search|file_search|computer|image_generation|code_interpreter|local_shell|shell|apply_patch|tool_search|mcp)_(?:call|call_output|output|list_tools|approval_request|approval_response))$/;
 
@@ -56,9 +91,15 @@ export const responsesRules: readonly Rule[] = [
   ),
   rule('ids of items begin with their kind', 'openai/codex#33263', ({ body }) =>
     first<Any, Refusal>(items(body), ({ type = 'message', id }, at) => {
-      const begins = ({ message: 'msg', reasoning: 'rs', function_call: 'fc', custom_tool_call: 'ctc' } as Record<string, string>)[type];
+      const begins = beginnings[type];
       if (!has(id) || !begins || String(id).startsWith(begins)) return undefined;
       return { message: `Invalid 'input[${at}].id': '${id}'. Expected an ID that begins with '${begins}'.`, param: `input[${at}].id`, code: 'invalid_value' };
+    }),
+  ),
+  rule('items of some types have an id', reference, ({ body }) =>
+    first<Any, Refusal>(items(body), ({ type, id }, at) => {
+      const param = `input[${at}].id`;
+      return identified.has(type) && !has(id) && { message: `Missing required parameter: '${param}'.`, param, code: 'missing_required_parameter' };
     }),
   ),
   rule('base64 files have a name', 'langchain-ai/langchainjs#9570', ({ body }) =>

@@ -234,6 +234,8 @@ const responsesRows: readonly Row[] = [
   ],
   ['gpt-5-on-responses', { text: { format: { type: 'json_object' } } }, "must contain the word 'json' in some form", {}],
   ['gpt-5-on-responses', { input: [] }, 'must be provided', { input: 'hello' }],
+  ['gpt-5-on-responses', { input: [{ type: 'shell_call', id: 'msg_1' }] }, "begins with 'sh'", { input: [{ type: 'shell_call', id: 'sh_1' }] }],
+  ['gpt-5-on-responses', { input: [{ type: 'web_search_call' }] }, "'input[0].id'", { input: [{ type: 'web_search_call', id: 'ws_1' }] }],
 ];
 
 const messages = (more: object = {}) => ({ model: 'm', max_tokens: 2000, messages: [user], ...more });
