@@ -154,7 +154,7 @@ interface Admission {
 }
 
 function writeBegan(journal: CallJournal, { call, context, estimate, at }: Admission, owners: readonly Book[] | undefined): Promise<void> {
-  const { promptTokens } = estimate;
+  const { quickTokens: promptTokens } = estimate;
   const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
   const { userId, teamIds, keyId } = caller;
   const { rate, price, name } = call.route;

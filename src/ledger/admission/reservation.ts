@@ -23,8 +23,6 @@ export interface ReservationDeps {
 export class Reservation {
   /** When the call was let in, milliseconds since 1970: its costs belong to this month. */
   readonly at: number;
-  /** Tokens of the prompt: exact where little was left, else an estimate. */
-  readonly promptTokens: number;
   /** Milliseconds that the call waited to be let in. */
   readonly waited: number;
   /** The maximum of output tokens of each candidate, for a call that could not be stopped. */
@@ -65,7 +63,6 @@ export class Reservation {
     this.#written = written;
     this.at = at;
     this.waited = waited;
-    this.promptTokens = estimate.promptTokens;
     this.bound = undefined;
     this.isOpen = false;
     if (holds.length === 0) return;
@@ -74,6 +71,11 @@ export class Reservation {
     if (estimate.isUnwatched && this.output !== Infinity)
       for (const hold of holds) if (isGrowing(hold)) deps.accounts.trim(hold, estimate.amount(hold.lease.account.kind, this.output));
     this.isOpen = estimate.isOpen && this.output !== Infinity;
+  }
+
+  /** Tokens of the prompt: exact where little was left, else an estimate. */
+  get promptTokens(): number {
+    return this.#estimate.promptTokens;
   }
 
   /** Resolves when the journal has the call: not before that may anything be spent. @throws Fault `overloaded` where no disk takes it; all is free again then */
