@@ -57,6 +57,10 @@ export interface Server {
   readonly inFlight?: () => number;
   /** Applies new settings, except those that need a restart. Throws or rejects if it cannot; the old ones then stay in effect. */
   change(settings: Settings): void | Promise<void>;
+  /** Counts a reload of the settings. */
+  reloaded(result: 'applied' | 'refused'): void;
+  /** Writes down what running calls have cost so far, before this process ends at once. */
+  settleAll(): void | Promise<void>;
   /** Stops listening, lets requests in flight finish, settles all usage and unlocks the data folder. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -137,6 +141,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
       identities.withSettings(() => change({ ...changed, ...unchangeable(first) }));
       log.level(settings().logLevel);
     },
+    reloaded: (result) => metrics.reloaded(result),
+    settleAll: () => accounting.journal.settleAll(),
     async close(graceSeconds) {
       isStopping = true;
       const ends = clock.monotonic() + graceSeconds * 1000;

@@ -9,7 +9,7 @@ import { CostEstimate } from './admission/cost-estimate.ts';
 import type { Hold } from './admission/local-lease.ts';
 import { furtherBooks, Reservation } from './admission/reservation.ts';
 import { WaitingLine, type WaitingLineDeps } from './admission/waiting-line.ts';
-import type { CallJournal } from './journal/journal.ts';
+import type { CallJournal, OpenCall } from './journal/journal.ts';
 
 export type { Reservation } from './admission/reservation.ts';
 
@@ -71,15 +71,16 @@ export function openLedger(deps: LedgerDeps): Ledger {
     const { context, estimate, holds, at } = admission;
     for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) context.permits.count(lease.account.owner);
     const books = furtherBooks(holds);
+    const open: OpenCall = {};
     let written: Promise<void>;
     try {
-      written = writeBegan(journal, admission, books);
+      written = writeBegan(journal, admission, books, open);
     } catch (error) {
       for (const hold of holds) accounts.settle(hold, 0);
       throw error;
     }
     noteAllowances(context.progress, holds, clock);
-    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books });
+    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books, open });
   };
 
   /** Notes what is left for a call that takes nothing now, where it is known what was spent elsewhere. */
@@ -153,11 +154,14 @@ interface Admission {
   readonly at: number;
 }
 
-function writeBegan(journal: CallJournal, { call, context, estimate, at }: Admission, owners: readonly Book[] | undefined): Promise<void> {
+function writeBegan(journal: CallJournal, { call, context, estimate, at }: Admission, owners: readonly Book[] | undefined, open: OpenCall): Promise<void> {
   const { quickTokens: promptTokens } = estimate;
   const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
   const { userId, teamIds, keyId } = caller;
   const { rate, price, name } = call.route;
   const route = name === call.model ? undefined : name;
-  return journal.began({ requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, route, owners, balance, promptTokens, rate, price });
+  return journal.began(
+    { requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, route, owners, balance, promptTokens, rate, price },
+    open,
+  );
 }

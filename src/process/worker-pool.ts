@@ -13,6 +13,8 @@ export interface WorkerPool {
   readonly serving: readonly WorkerHandle[];
   /** Calls `drain` for each worker and waits for all of them to end. Kills those that have not ended after these seconds, and replaces none. */
   close(drain: (worker: WorkerHandle) => Promise<void>, seconds: number): Promise<void>;
+  /** Has each worker end at once, and kills those that have not ended half a second later. */
+  end(tell: (worker: WorkerHandle) => void): Promise<void>;
 }
 
 export interface WorkerPoolDeps {
@@ -39,6 +41,9 @@ const mostFailures = 5;
 const pauseMilliseconds = 5000;
 const silentMilliseconds = 30_000;
 const graceMilliseconds = 5000;
+/** Milliseconds in which a worker ends at once, and between two looks at whether it has. */
+const endMilliseconds = 500;
+const lookMilliseconds = 10;
 
 /**
  * Starts `count` workers, and another for each that dies, with a back-off where they die at once. They share one listening socket, which this process keeps
@@ -130,6 +135,12 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
       if (alive.size === 0) onAllEnded();
       for (const handle of alive.keys()) void (handle === standby ? handle.kill() : drain(handle).catch(() => undefined));
       await orKilled(allEnded, alive, { clock, seconds });
+    },
+    async end(tell) {
+      closing = true;
+      for (const handle of alive.keys()) tell(handle);
+      for (let waited = 0; alive.size > 0 && waited < endMilliseconds; waited += lookMilliseconds) await clock.sleep(lookMilliseconds);
+      for (const handle of alive.keys()) handle.kill();
     },
   };
 }

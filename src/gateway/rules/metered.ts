@@ -7,6 +7,7 @@ import { noteMilliseconds, speaks, type Events, type FinishReason, type Generate
 import { Fault, faultOf } from '#core/fault';
 import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
+import type { Forwarded } from '#core/passthrough';
 import { costOf, costOfSearches, hasCountRates, tokensOfCounts, planTokensOf, type Counts } from '#core/price';
 import { priceAt } from '#core/target';
 import { hiddenThoughts } from '#core/thinking';
@@ -93,6 +94,7 @@ class Meter {
   readonly #thought = new TokenEstimate();
   /** Texts of a whole answer, which are measured only where its provider counts nothing. */
   readonly #unread: string[] = [];
+  #forwarded: Forwarded | undefined;
   /** Whether there was a sign of thoughts. */
   #thinks = false;
   #usage: Usage | undefined;
@@ -117,12 +119,13 @@ class Meter {
     this.#firstAttempt = context.progress.attempts.length;
     this.#notedAt = this.#startedAt;
     this.#counts = isConversation(call) ? undefined : call.counts;
+    call.reservation.open.meter = this;
   }
 
   /** The call, with what is forwarded of its answer counted here: to wake every rule for it would leave some KB of each open stream every two seconds. */
   counting(call: AdmittedCall): AdmittedCall {
     if (!isConversation(call) || !call.passthrough || !call.stream) return call;
-    return { ...call, passthrough: { ...call.passthrough, noted: (tokens) => this.#passes(tokens) } };
+    return { ...call, passthrough: { ...call.passthrough, noted: (tokens) => this.#passes(tokens), forwards: (forwarded) => (this.#forwarded = forwarded) } };
   }
 
   /** Its reservation need not grow: only calls that are bounded or fixed are admitted with passthrough. */
@@ -247,6 +250,7 @@ class Meter {
   /** Books the call. @returns resolves when it is written */
   settle(): Promise<void> | undefined {
     const { signal } = this.#context;
+    this.#tokens += this.#forwarded?.untold() ?? 0;
     return this.#call.reservation.settle(this.row(reviewedEnd(this.#context) ?? this.ended ?? badEnd(undefined, signal, this.spoke)));
   }
 

@@ -7,7 +7,7 @@ import type { UsageRow } from '#core/usage-row';
 import { pollMilliseconds, type Accounts } from './accounts.ts';
 import { noteAllowances } from './allowances.ts';
 import type { Hold, Growth } from './local-lease.ts';
-import type { CallJournal } from '../journal/journal.ts';
+import type { CallJournal, OpenCall } from '../journal/journal.ts';
 import type { CostEstimate } from './cost-estimate.ts';
 
 /** Milliseconds that an answer pauses for while other holders are asked to give back what they do not need. */
@@ -31,6 +31,8 @@ export class Reservation {
   readonly isOpen: boolean;
   /** Books that limits charge the call to, besides those of its user's and its teams' month. */
   readonly books: readonly Book[] | undefined;
+  /** Who meters the call puts itself there. */
+  readonly open: OpenCall;
   /** Output tokens of all candidates that are covered. */
   output = Infinity;
   /** Above this many output tokens an open answer should ask for more. */
@@ -53,8 +55,16 @@ export class Reservation {
       waited,
       written,
       books,
-    }: { readonly at: number; readonly waited: number; readonly written: Promise<void>; readonly books: readonly Book[] | undefined },
+      open,
+    }: {
+      readonly at: number;
+      readonly waited: number;
+      readonly written: Promise<void>;
+      readonly books: readonly Book[] | undefined;
+      readonly open: OpenCall;
+    },
   ) {
+    this.open = open;
     this.books = books;
     this.#deps = deps;
     this.#context = context;

@@ -99,6 +99,7 @@ class PassthroughStream implements ForwardSink {
     this.#response = response;
     this.#decoder = decoder;
     this.#passthrough = passthrough;
+    passthrough.forwards?.(this);
   }
 
   /** Takes what is to be sent first: all up to the first content. */
