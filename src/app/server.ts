@@ -80,8 +80,7 @@ const nowhere: Listening = { url: '', inFlight: () => 0, waiting: () => 0, conne
 
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
-  const { settings: first, log, clock = systemClock, parent, outside, convert, memory = heldBytes, lost = () => {} } = deps;
-  const listens = deps.listens ?? true;
+  const { settings: first, log, clock = systemClock, parent, outside, convert, memory = heldBytes, lost = () => {}, listens = true } = deps;
   let currentSettings = () => first;
   const settings = () => currentSettings();
   let ongoing = (): readonly Ongoing[] => [];
@@ -124,18 +123,17 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   };
   const listening: Listening = listens ? await serve(http, { host: first.host, port: first.port }) : nowhere;
   ({ ongoing } = listening);
-  const { url, inFlight, close } = listening;
   registerGauges({ metrics, accounting, calls, identity, budget, listening });
   made ??= await makeFirstUser();
-  const withdraw = parent || !listens ? undefined : await announced(first.data, { url, localToken }, clock);
+  const withdraw = parent || !listens ? undefined : await announced(first.data, { url: listening.url, localToken }, clock);
 
   return {
-    url,
+    url: listening.url,
     first: made,
     figures: () => metrics.figures(),
     regions,
     resetRegions,
-    inFlight: () => inFlight() + keeping.running(),
+    inFlight: () => listening.inFlight() + keeping.running(),
     models: modelNames,
     change(changed) {
       identities.withSettings(() => change({ ...changed, ...unchangeable(first) }));
@@ -147,7 +145,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
       isStopping = true;
       const ends = clock.monotonic() + graceSeconds * 1000;
       await runAll([
-        () => close(graceSeconds),
+        () => listening.close(graceSeconds),
         () => keeping.close(Math.max(0, (ends - clock.monotonic()) / 1000)), // a background response that is being made is in flight as well
         () => rights.close(),
         () => idempotency.close(),

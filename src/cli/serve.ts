@@ -6,7 +6,7 @@ import { causeOf, formatOf, openLog, type Log } from '#telemetry/log';
 import { systemClock } from '#kit/async/clock';
 import { collectGarbageOfStart, countMemoryOutsideHeap, keepCompiledCode, keepTickShape } from '#kit/memory/collected';
 import { startWorkers } from '#process/cluster';
-import { startServer, type Server } from '#app/server';
+import { startServer } from '#app/server';
 import { providerModules } from '#providers/modules';
 import { stopOnSignals } from '#process/signals';
 import { version } from '#app/version';
@@ -39,17 +39,15 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
   if (process.stdout.isTTY && !settings.databaseUrl && !existsSync(join(settings.data, 'database'))) console.log('Setting up the database …');
   const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: fail }) : startServer({ settings, log, lost: fail, listens });
   let stopWatching = () => {};
-  let running: Pick<Server, 'settleAll'> | undefined;
   const end = stopOnSignals({
     stop() {
       stopWatching();
       return stop(starting);
     },
-    settle: async () => running?.settleAll(),
+    settle: async () => (await Promise.race([starting, Promise.resolve(undefined)]))?.settleAll(), // nothing runs before it has started
     mostSeconds: endSeconds,
   });
   const server = await starting;
-  running = server;
   collectGarbageOfStart(systemClock, () => (server.inFlight?.() ?? 0) === 0);
   warnOfSettings(log, start);
   for (const variable of start.unread) log.warn({ variable: variable.name }, unreadSaid(variable));

@@ -68,13 +68,12 @@ export function openLedger(deps: LedgerDeps): Ledger {
 
   /** Admits the call. The journal has that at the end of this turn, before any provider is asked: see `Reservation.begun`. */
   const begin = (admission: Admission, waited: number): Reservation => {
-    const { context, estimate, holds, at } = admission;
+    const { context, estimate, holds, at, open } = admission;
     for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) context.permits.count(lease.account.owner);
     const books = furtherBooks(holds);
-    const open: OpenCall = {};
     let written: Promise<void>;
     try {
-      written = writeBegan(journal, admission, books, open);
+      written = writeBegan(journal, admission, books);
     } catch (error) {
       for (const hold of holds) accounts.settle(hold, 0);
       throw error;
@@ -116,7 +115,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
       const at = clock.now();
       const holds = limits.holdsOf(call, context, at);
       const estimate = new CostEstimate(call, reserveOutput());
-      const admission = { call, context, estimate, holds, at };
+      const admission = { call, context, estimate, holds, at, open: {} };
       if (holds.length === 0) return begin(admission, 0);
       const now = clock.monotonic();
       estimate.setAmounts(holds, now);
@@ -134,7 +133,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
       requireOpen();
       const at = clock.now();
       noteAllowances(context.progress, limits.holdsOf(call, context, at), clock);
-      return begin({ call, context, estimate: new CostEstimate(call, reserveOutput()), holds: noHolds, at }, 0);
+      return begin({ call, context, estimate: new CostEstimate(call, reserveOutput()), holds: noHolds, at, open: {} }, 0);
     },
 
     // Waiting helps against a full minute, but not against a plan that allows no requests at all.
@@ -152,9 +151,10 @@ interface Admission {
   readonly holds: readonly Hold[];
   /** Milliseconds since 1970. */
   readonly at: number;
+  readonly open: OpenCall;
 }
 
-function writeBegan(journal: CallJournal, { call, context, estimate, at }: Admission, owners: readonly Book[] | undefined, open: OpenCall): Promise<void> {
+function writeBegan(journal: CallJournal, { call, context, estimate, at, open }: Admission, owners: readonly Book[] | undefined): Promise<void> {
   const { quickTokens: promptTokens } = estimate;
   const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
   const { userId, teamIds, keyId } = caller;

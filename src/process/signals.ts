@@ -42,7 +42,7 @@ export function stopOnSignals({ stop, settle, mostSeconds }: Stopping): () => vo
   };
   const onSignal = () => {
     const now = performance.now();
-    if (firstAt !== undefined && now - firstAt > sameMilliseconds) return endAtOnce();
+    if (firstAt !== undefined && now - firstAt > sameMilliseconds) endAtOnce();
     firstAt ??= now;
     stopOnce();
   };

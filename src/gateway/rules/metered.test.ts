@@ -136,7 +136,12 @@ describe('what is booked', () => {
   });
 
   test('is what the model counted of a stream that its client left', async () => {
-    const said = says(started, { type: 'thought', candidate: 0, text: 'hm', tokens: 70 }, { type: 'text', candidate: 0, text: 'one', tokens: 300 }, text('never read'));
+    const said = says(
+      started,
+      { type: 'thought', candidate: 0, text: 'hm', tokens: 70 },
+      { type: 'text', candidate: 0, text: 'one', tokens: 300 },
+      text('never read'),
+    );
     for await (const event of asking(said, { stream: true }))
       if (event.type === 'text') {
         leaving.abort(new Error('left'));

@@ -28,7 +28,12 @@ export function embedding(generate: Generate<Call>): Embed {
       }
     const vectors = parts.flatMap((part) => part.vectors);
     const statistics = parts.flatMap((part) => part.statistics);
-    return { ...head(), usage: usage ?? { input: estimatedPrompt(request, estimatedTokensOf), output: 0, source: 'estimated' }, vectors, ...(statistics.length === call.inputs.length ? { statistics } : {}) };
+    return {
+      ...head(),
+      usage: usage ?? { input: estimatedPrompt(request, estimatedTokensOf), output: 0, source: 'estimated' },
+      vectors,
+      ...(statistics.length === call.inputs.length ? { statistics } : {}),
+    };
   };
 }
 
