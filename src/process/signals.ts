@@ -11,7 +11,7 @@ export function stopWhileLoading(): void {
   process.on('SIGINT', nothingToStop);
 }
 
-export interface Stopping {
+interface Stopping {
   /** Lets what is running finish, and settles everything. */
   readonly stop: () => Promise<void>;
   /** Writes down what is running, for an end at once. */
