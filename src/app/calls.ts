@@ -221,7 +221,7 @@ function counted(journal: CallJournal, metrics: Pick<Metrics, 'settled'>, models
     return name !== undefined && names.has(name) ? name : 'other'; // a name that only "*" takes is the client's
   };
   return {
-    began: (call) => journal.began(call),
+    began: (call, open) => journal.began(call, open),
     spoke: (requestId, step, outputTokens) => journal.spoke(requestId, step, outputTokens),
     settled(row) {
       metrics.settled(row, nameOf(row.model));

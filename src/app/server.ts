@@ -57,6 +57,10 @@ export interface Server {
   readonly inFlight?: () => number;
   /** Applies new settings, except those that need a restart. Throws or rejects if it cannot; the old ones then stay in effect. */
   change(settings: Settings): void | Promise<void>;
+  /** Counts a reload of the settings. */
+  reloaded(result: 'applied' | 'refused'): void;
+  /** Writes down what running calls have cost so far, before this process ends at once. */
+  settleAll(): void | Promise<void>;
   /** Stops listening, lets requests in flight finish, settles all usage and unlocks the data folder. */
   close(graceSeconds: number): Promise<void>;
 }
@@ -76,8 +80,7 @@ const nowhere: Listening = { url: '', inFlight: () => 0, waiting: () => 0, conne
 
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
-  const { settings: first, log, clock = systemClock, parent, outside, convert, memory = heldBytes, lost = () => {} } = deps;
-  const listens = deps.listens ?? true;
+  const { settings: first, log, clock = systemClock, parent, outside, convert, memory = heldBytes, lost = () => {}, listens = true } = deps;
   let currentSettings = () => first;
   const settings = () => currentSettings();
   let ongoing = (): readonly Ongoing[] => [];
@@ -120,28 +123,29 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   };
   const listening: Listening = listens ? await serve(http, { host: first.host, port: first.port }) : nowhere;
   ({ ongoing } = listening);
-  const { url, inFlight, close } = listening;
   registerGauges({ metrics, accounting, calls, identity, budget, listening });
   made ??= await makeFirstUser();
-  const withdraw = parent || !listens ? undefined : await announced(first.data, { url, localToken }, clock);
+  const withdraw = parent || !listens ? undefined : await announced(first.data, { url: listening.url, localToken }, clock);
 
   return {
-    url,
+    url: listening.url,
     first: made,
     figures: () => metrics.figures(),
     regions,
     resetRegions,
-    inFlight: () => inFlight() + keeping.running(),
+    inFlight: () => listening.inFlight() + keeping.running(),
     models: modelNames,
     change(changed) {
       identities.withSettings(() => change({ ...changed, ...unchangeable(first) }));
       log.level(settings().logLevel);
     },
+    reloaded: (result) => metrics.reloaded(result),
+    settleAll: () => accounting.journal.settleAll(),
     async close(graceSeconds) {
       isStopping = true;
       const ends = clock.monotonic() + graceSeconds * 1000;
       await runAll([
-        () => close(graceSeconds),
+        () => listening.close(graceSeconds),
         () => keeping.close(Math.max(0, (ends - clock.monotonic()) / 1000)), // a background response that is being made is in flight as well
         () => rights.close(),
         () => idempotency.close(),

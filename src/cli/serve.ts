@@ -39,20 +39,28 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
   if (process.stdout.isTTY && !settings.databaseUrl && !existsSync(join(settings.data, 'database'))) console.log('Setting up the database …');
   const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: fail }) : startServer({ settings, log, lost: fail, listens });
   let stopWatching = () => {};
-  const end = stopOnSignals(() => {
-    stopWatching();
-    return stop(starting);
-  }, endSeconds);
+  const end = stopOnSignals({
+    stop() {
+      stopWatching();
+      return stop(starting);
+    },
+    settle: async () => (await Promise.race([starting, Promise.resolve(undefined)]))?.settleAll(), // nothing runs before it has started
+    mostSeconds: endSeconds,
+  });
   const server = await starting;
   collectGarbageOfStart(systemClock, () => (server.inFlight?.() ?? 0) === 0);
   warnOfSettings(log, start);
   for (const variable of start.unread) log.warn({ variable: variable.name }, unreadSaid(variable));
-  const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are invalid; the old ones stay in effect.');
+  const failed = (error: Error) => {
+    server.reloaded('refused');
+    log.error({ problem: error.message }, 'The new settings are invalid; the old ones stay in effect.');
+  };
   const watched = watchSettings({
     start,
     read,
     changed({ reading, changed, restart }) {
       const report = () => {
+        server.reloaded('applied');
         if (restart.length > 0) log.warn({ changed, restart }, 'New settings are in effect, except those that need a restart.');
         else log.info({ changed, restart }, 'New settings are in effect.');
         warnOfSettings(log, reading);

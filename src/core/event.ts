@@ -7,7 +7,7 @@ import type { Counts } from './price.ts';
  * `finished` once for each candidate; `usage` at most once. Failures are thrown, not emitted. `passed` reports what was forwarded unparsed since the last one:
  * its tokens (negative to correct an earlier overestimate), what the first candidate said in it where that is known, whether thoughts were among it, and the
  * amounts that are not counted in tokens. `unseen`: nothing was forwarded, this output is kept from the client. `extra` of a text or a thought (its signature)
- * and `citations` belong to the current part and end it: later content starts another part.
+ * and `citations` belong to the current part and end it: later content starts another part. `tokens` of content are there where the model itself counts them.
  */
 export type GenerateEvent =
   | Started
@@ -15,11 +15,12 @@ export type GenerateEvent =
       readonly type: 'text';
       readonly candidate: number;
       readonly text: string;
+      readonly tokens?: number;
       readonly logprobs?: readonly TokenLogprob[];
       readonly citations?: readonly Citation[];
       readonly extra?: Extra;
     }
-  | { readonly type: 'thought'; readonly candidate: number; readonly text: string; readonly extra?: Extra }
+  | { readonly type: 'thought'; readonly candidate: number; readonly text: string; readonly tokens?: number; readonly extra?: Extra }
   | { readonly type: 'refusal'; readonly candidate: number; readonly text: string }
   | ToolCallPiece
   | PartEvent
@@ -58,6 +59,7 @@ export interface ToolCallPiece {
   readonly id: string;
   readonly name?: string;
   readonly json: string;
+  readonly tokens?: number;
   /** Of a tool of free text; each piece says so. */
   readonly custom?: boolean;
   readonly extra?: Extra;

@@ -24,6 +24,9 @@ export async function promptTokens(call: Call, count: CountTokens, { caller, sig
   return fixedTokens(call) + (await count(callTexts(call), { owner: String(caller.userId), signal }));
 }
 
+/** The same, estimated at once. @param estimate of the tokens of some texts */
+export const estimatedPrompt = (call: Call, estimate: (texts: readonly string[]) => number): number => fixedTokens(call) + estimate(callTexts(call));
+
 /**
  * The size of a prompt as known without counting tokens: the tokens beside the text, and the text's bytes of UTF-8. A token has at least one byte, so the sum
  * is never less than `promptTokens`.

@@ -23,6 +23,14 @@ export interface Passthrough {
   readonly heard?: (text: string) => void;
   /** Is told now and then how many output tokens were forwarded since. Absent: a `passed` says so. */
   readonly noted?: (tokens: number) => void;
+  /** Is told where to ask for those forwarded since, should the call be settled before it has ended. */
+  readonly forwards?: (forwarded: Forwarded) => void;
+}
+
+/** A stream that is forwarded. */
+export interface Forwarded {
+  /** Output tokens since the last call. */
+  untold(): number;
 }
 
 /** The call for a rule that must read the answer or that changed the request: the request is encoded, and the answer is decoded to events. */

@@ -9,7 +9,7 @@ import { CostEstimate } from './admission/cost-estimate.ts';
 import type { Hold } from './admission/local-lease.ts';
 import { furtherBooks, Reservation } from './admission/reservation.ts';
 import { WaitingLine, type WaitingLineDeps } from './admission/waiting-line.ts';
-import type { CallJournal } from './journal/journal.ts';
+import type { CallJournal, OpenCall } from './journal/journal.ts';
 
 export type { Reservation } from './admission/reservation.ts';
 
@@ -68,7 +68,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
 
   /** Admits the call. The journal has that at the end of this turn, before any provider is asked: see `Reservation.begun`. */
   const begin = (admission: Admission, waited: number): Reservation => {
-    const { context, estimate, holds, at } = admission;
+    const { context, estimate, holds, at, open } = admission;
     for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) context.permits.count(lease.account.owner);
     const books = furtherBooks(holds);
     let written: Promise<void>;
@@ -79,7 +79,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
       throw error;
     }
     noteAllowances(context.progress, holds, clock);
-    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books });
+    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books, open });
   };
 
   /** Notes what is left for a call that takes nothing now, where it is known what was spent elsewhere. */
@@ -115,7 +115,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
       const at = clock.now();
       const holds = limits.holdsOf(call, context, at);
       const estimate = new CostEstimate(call, reserveOutput());
-      const admission = { call, context, estimate, holds, at };
+      const admission = { call, context, estimate, holds, at, open: {} };
       if (holds.length === 0) return begin(admission, 0);
       const now = clock.monotonic();
       estimate.setAmounts(holds, now);
@@ -133,7 +133,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
       requireOpen();
       const at = clock.now();
       noteAllowances(context.progress, limits.holdsOf(call, context, at), clock);
-      return begin({ call, context, estimate: new CostEstimate(call, reserveOutput()), holds: noHolds, at }, 0);
+      return begin({ call, context, estimate: new CostEstimate(call, reserveOutput()), holds: noHolds, at, open: {} }, 0);
     },
 
     // Waiting helps against a full minute, but not against a plan that allows no requests at all.
@@ -151,13 +151,17 @@ interface Admission {
   readonly holds: readonly Hold[];
   /** Milliseconds since 1970. */
   readonly at: number;
+  readonly open: OpenCall;
 }
 
-function writeBegan(journal: CallJournal, { call, context, estimate, at }: Admission, owners: readonly Book[] | undefined): Promise<void> {
-  const { promptTokens } = estimate;
+function writeBegan(journal: CallJournal, { call, context, estimate, at, open }: Admission, owners: readonly Book[] | undefined): Promise<void> {
+  const { quickTokens: promptTokens } = estimate;
   const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
   const { userId, teamIds, keyId } = caller;
   const { rate, price, name } = call.route;
   const route = name === call.model ? undefined : name;
-  return journal.began({ requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, route, owners, balance, promptTokens, rate, price });
+  return journal.began(
+    { requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, route, owners, balance, promptTokens, rate, price },
+    open,
+  );
 }

@@ -99,6 +99,8 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
       const after = { ...changed, ...unchangeable(first), port };
       models = (await reloadAll(() => workers.all.map(reloading), { before: settings, after }, hold, clock)) ?? models;
     },
+    reloaded: (result) => metrics.own.reloaded(result),
+    settleAll: () => workers.end(({ channel }) => channel.tell('endAtOnce')),
     async close(graceSeconds) {
       isStopping = true;
       await runAll([

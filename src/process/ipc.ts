@@ -24,6 +24,8 @@ export type WorkerAnswers = {
   readonly recall: (account: Account) => void;
   /** The machine has reached the database. */
   readonly reached: (contact: Reached) => void;
+  /** Writes down what running calls have cost so far, and ends the process. */
+  readonly endAtOnce: () => void;
   /** The last question: finishes the requests in flight, for up to these seconds, and ends the process. */
   readonly drain: (graceSeconds: number) => Promise<void>;
 };

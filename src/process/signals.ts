@@ -11,16 +11,24 @@ export function stopWhileLoading(): void {
   process.on('SIGINT', nothingToStop);
 }
 
+interface Stopping {
+  /** Lets what is running finish, and settles everything. */
+  readonly stop: () => Promise<void>;
+  /** Writes down what is running, for an end at once. */
+  readonly settle: () => Promise<void>;
+  /** How long a stop after an uncaught error may take, since no second signal may follow. */
+  readonly mostSeconds: number;
+}
+
 /**
  * Calls `stop` once, on SIGTERM, SIGINT or the death of the launcher, and exits with 0 after it. A later second signal ends the process at once.
- * @param stop settles everything
- * @param mostSeconds how long a stop after an uncaught error may take, since no second signal may follow
  * @returns stops too, after an uncaught error: the process then exits with 1
  */
-export function stopOnSignals(stop: () => Promise<void>, mostSeconds: number): () => void {
+export function stopOnSignals({ stop, settle, mostSeconds }: Stopping): () => void {
   let firstAt: number | undefined;
   let isStopping = false;
   let code = 0;
+  const endAtOnce = () => void settle().finally(() => process.exit(1));
   const stopOnce = () => {
     if (isStopping) return;
     isStopping = true;
@@ -34,7 +42,7 @@ export function stopOnSignals(stop: () => Promise<void>, mostSeconds: number): (
   };
   const onSignal = () => {
     const now = performance.now();
-    if (firstAt !== undefined && now - firstAt > sameMilliseconds) process.exit(1);
+    if (firstAt !== undefined && now - firstAt > sameMilliseconds) endAtOnce();
     firstAt ??= now;
     stopOnce();
   };
@@ -44,7 +52,7 @@ export function stopOnSignals(stop: () => Promise<void>, mostSeconds: number): (
   process.on('SIGINT', onSignal);
   whenLauncherDies(onSignal);
   return () => {
-    if (code === 0) setTimeout(() => process.exit(1), mostSeconds * 1000);
+    if (code === 0) setTimeout(endAtOnce, mostSeconds * 1000);
     code = 1;
     stopOnce();
   };

@@ -13,6 +13,8 @@ export interface WorkerPool {
   readonly serving: readonly WorkerHandle[];
   /** Calls `drain` for each worker and waits for all of them to end. Kills those that have not ended after these seconds, and replaces none. */
   close(drain: (worker: WorkerHandle) => Promise<void>, seconds: number): Promise<void>;
+  /** Called after `close`: has each worker end at once, and kills those that have not ended half a second later. */
+  end(tell: (worker: WorkerHandle) => void): Promise<void>;
 }
 
 export interface WorkerPoolDeps {
@@ -39,6 +41,9 @@ const mostFailures = 5;
 const pauseMilliseconds = 5000;
 const silentMilliseconds = 30_000;
 const graceMilliseconds = 5000;
+/** Milliseconds in which a worker ends at once, and between two looks at whether it has. */
+const endMilliseconds = 500;
+const lookMilliseconds = 10;
 
 /**
  * Starts `count` workers, and another for each that dies, with a back-off where they die at once. They share one listening socket, which this process keeps
@@ -56,7 +61,7 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
   let standby: WorkerHandle | undefined;
   let forked = 0;
   let closing = false;
-  let onAllEnded = () => {};
+  const allEnded = Promise.withResolvers<void>();
 
   function fork(): WorkerHandle {
     const { handle, worker } = forkWorker(String(++forked), answersFor);
@@ -67,7 +72,7 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
         standby = undefined;
         clock.after(longestBackOffMilliseconds, forkStandby);
       }
-      if (closing && alive.size === 0) onAllEnded();
+      if (closing && alive.size === 0) allEnded.resolve();
     });
     return handle;
   }
@@ -126,11 +131,11 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
     },
     async close(drain, seconds) {
       closing = true;
-      const allEnded = new Promise<void>((resolve) => (onAllEnded = resolve));
-      if (alive.size === 0) onAllEnded();
+      if (alive.size === 0) allEnded.resolve();
       for (const handle of alive.keys()) void (handle === standby ? handle.kill() : drain(handle).catch(() => undefined));
-      await orKilled(allEnded, alive, { clock, seconds });
+      await orKilled(allEnded.promise, alive, { clock, seconds });
     },
+    end: (tell) => endAll(alive, tell, clock),
   };
 }
 
@@ -159,6 +164,12 @@ function backOff(): (servedMilliseconds: number, anyServes: boolean) => number |
     // The first early end may be an accident; only the second in a row has to wait.
     return failures < 2 ? 0 : Math.min(firstBackOffMilliseconds * 2 ** (failures - 2), longestBackOffMilliseconds);
   };
+}
+
+async function endAll(alive: ReadonlyMap<WorkerHandle, Worker>, tell: (worker: WorkerHandle) => void, clock: Clock): Promise<void> {
+  for (const handle of alive.keys()) tell(handle);
+  for (let waited = 0; alive.size > 0 && waited < endMilliseconds; waited += lookMilliseconds) await clock.sleep(lookMilliseconds);
+  for (const handle of alive.keys()) handle.kill();
 }
 
 /** Waits until all workers have ended, and kills those left after these seconds, or when this process exits before: they would outlive it for up to a second. */

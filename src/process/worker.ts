@@ -73,11 +73,20 @@ const answers: WorkerAnswers = {
     for (const listen of recalled) listen(account);
   },
   reached: ({ goodMilliseconds, lapsed }) => contact.reported(goodMilliseconds, lapsed),
+  endAtOnce,
   async drain(graceSeconds) {
     await (await server).close(graceSeconds);
     setImmediate(() => process.exit(0)); // the answer goes out first
   },
 };
+
+function endAtOnce(): void {
+  try {
+    void serving?.settleAll();
+  } finally {
+    process.exit(1);
+  }
+}
 
 /** Logs failures in full: over the channel only the client's message is sent. */
 async function logged<Result>(work: Promise<Result>): Promise<Result> {
@@ -103,7 +112,7 @@ const parent = openChannel<ParentAnswers>(
 // Otherwise Node would end a worker as soon as its channel closes, in the middle of its streams.
 cluster.worker!.exitedAfterDisconnect = true;
 process.once('disconnect', () => {
-  setTimeout(() => process.exit(1), isStarted ? orphanMilliseconds : 0);
+  setTimeout(endAtOnce, isStarted ? orphanMilliseconds : 0);
   void server.then(({ close }) => close(0)).finally(() => process.exit(1));
 });
 

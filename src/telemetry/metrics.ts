@@ -5,6 +5,8 @@ import { DurationHistogram, Durations } from './durations.ts';
 /** The metrics of the server, for Prometheus. Label values are names of ours: never a user, a key or what a client wrote. */
 export interface Metrics extends CallMetrics {
   answered(face: string, route: string, status: number, milliseconds: number): void;
+  /** New settings were applied, or refused: the old ones stay in effect. */
+  reloaded(result: 'applied' | 'refused'): void;
   /** A figure that is read when somebody asks. */
   gauge(name: string, help: string, read: () => number): void;
   /** The same for several things of one kind, told apart by their labels. */
@@ -51,8 +53,11 @@ export function openMetrics(): Metrics {
       Array.from(all(), ({ face, route, durations }) => [{ face, route }, durations] as const),
     ),
   );
+  const reloads = new Counter({ name: 'dragoman_reloads_total', help: 'Reloads of the settings.', labelNames: ['result'], registers: [registry] });
+  for (const result of ['applied', 'refused']) reloads.inc({ result }, 0);
   return {
     ...callMetrics(registry),
+    reloaded: (result) => reloads.inc({ result }),
     answered(face, route, status, milliseconds) {
       let ofFace = routes.get(face);
       if (!ofFace) routes.set(face, (ofFace = new Map<string, Answers>()));

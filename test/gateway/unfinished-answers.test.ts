@@ -198,7 +198,7 @@ test('an answer that breaks off is booked by its text, not by the escapes that i
   for (const face of ['chat', 'messages'] as const) {
     upstream.script(replay(lines(quotes)));
     const { headers } = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
-    expect([face, await loggedAs(server, headers.get('x-request-id')!)]).toMatchObject([face, { end: 'upstream-cut', outputTokens: 80 }]);
+    expect([face, await loggedAs(server, headers.get('x-request-id')!)]).toMatchObject([face, { end: 'upstream-cut', outputTokens: 160 }]);
   }
 });
 

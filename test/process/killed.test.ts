@@ -63,6 +63,41 @@ test(
   },
 );
 
+test(proves('G-03', 'a second signal ends the server at once, and what was said by then is booked'), { timeout: 3 * minute }, async () => {
+  const { folder } = await embedded.place();
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  upstream.script(pace(50, ok({ text: 'word '.repeat(1000) })));
+  const server = await startProcess({ folder }, upstream.url, calm);
+  const member = await newMember(server);
+  const ended = once(server.child, 'exit');
+  const answer = await member.ask({
+    ...fixed,
+    model: 'gpt-4o-mini',
+    messages: [{ role: 'user', content: 'word '.repeat(200) }],
+    max_tokens: 1000,
+    stream: true,
+  });
+  const reader = answer.body!.getReader();
+  let words = 0;
+  const read = async () => {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) words += Buffer.from(piece.value).toString().split('word').length - 1;
+  };
+  const reading = read().catch(() => undefined);
+  await until(() => words > 0);
+  server.child.kill('SIGTERM');
+  await new Promise((resolve) => setTimeout(resolve, 1500)); // less than a second apart, two signals are one
+  server.child.kill('SIGTERM');
+  expect(await ended).toEqual([1, null]);
+  await reading;
+  expect(words).toBeGreaterThan(2);
+
+  const next = await startProcess({ folder }, upstream.url, calm);
+  const row = await loggedAs(next, answer.headers.get('x-request-id')!);
+  expect(row).toMatchObject({ end: 'cancelled', status: 500, provenance: 'partial', outputTokens: expect.toSatisfy((tokens: number) => tokens >= words) });
+  expect(row.inputTokens).toBeGreaterThan(200);
+});
+
 describe.skipIf(!address)('killed behind the end of the upstream', () => {
   const points = {
     'before anything is shipped': 'hang',

@@ -192,7 +192,7 @@ test('an unknown command is named, and the help refers to the options of the ser
   expect(run('--help').stdout).toContain(`${typed} serve --help`);
 }, 120_000);
 
-test('SIGHUP applies new settings; invalid ones leave the old in effect', async () => {
+test('SIGHUP applies new settings; invalid ones leave the old in effect, and a metric counts both', async () => {
   const database = await begunElsewhere();
   const file = join(home, 'dragoman.yaml');
   await writeFile(file, 'plans: { unlimited: { } }\n');
@@ -210,7 +210,12 @@ test('SIGHUP applies new settings; invalid ones leave the old in effect', async 
         body: JSON.stringify({ model: 'built-in', messages: [{ role: 'user', content: 'hello' }] }),
       })
     ).status;
+  const reloads = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization: `Bearer ${key}` } });
+    return Array.from((await answer.text()).matchAll(/^dragoman_reloads_total\{result="(\w+)"\} (\d+)$/gm), ([, result, count]) => `${count} ${result}`);
+  };
   expect(await ask()).toBe(200);
+  expect(await reloads()).toEqual(['0 applied', '0 refused']);
   await writeFile(file, 'plans: { unlimited: { monthlyTokens: 0 } }\n');
   kill(serverPid()!, 'SIGHUP');
   await until(() => errors().includes('New settings are in effect'));
@@ -219,6 +224,9 @@ test('SIGHUP applies new settings; invalid ones leave the old in effect', async 
   kill(serverPid()!, 'SIGHUP');
   await until(() => errors().includes('the old ones stay in effect'));
   expect(await ask()).toBe(429);
+  const [applied, refused] = await reloads();
+  expect(applied).toMatch(/^[12] applied$/); // the change of the file may be seen before the signal
+  expect(refused).toMatch(/^[12] refused$/);
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   expect(existsSync(join(home, 'data'))).toBe(true);

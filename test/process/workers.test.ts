@@ -8,6 +8,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onServer } from '../support/databases.ts';
 import { on, startUpstream, tooMany } from '../support/fakes/upstream/index.ts';
 import { startCluster, isAlive, settingsFile, until, type Client, type Cluster } from '../support/cluster.ts';
+import { loggedAs } from '../support/members.ts';
 import { isPortFree } from '../support/ports.ts';
 import { proves } from '../support/proves.ts';
 
@@ -210,9 +211,10 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   );
 
   test(
-    'a second signal ends all processes at once',
+    'a second signal ends all processes at once, and what each had said is booked',
     async () => {
-      const server = await startCluster(await place(), slow);
+      const where = await place();
+      const server = await startCluster(where, slow);
       const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(longStory)));
       server.launcher.kill('SIGTERM');
@@ -221,6 +223,13 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
       expect(await server.ended).toBe(1);
       await Promise.all(streams.map(({ text }) => expect(text).rejects.toThrow()));
       await until(() => isPortFree(server.port));
+      const next = await startCluster(where, slow);
+      for (const { id } of streams)
+        expect(await loggedAs(next, id)).toMatchObject({
+          end: 'cancelled',
+          provenance: 'partial',
+          outputTokens: expect.toSatisfy((tokens: number) => tokens > 20),
+        });
     },
     2 * minute,
   );

@@ -86,8 +86,8 @@ export class Auditor {
       }),
     );
     return {
-      began(call) {
-        const done = journal.began(call);
+      began(call, open) {
+        const done = journal.began(call, open);
         if (!life.isAlive) throw new Died();
         used(nameOf(call), call.keyId, life);
         return done.then(() => {

@@ -53,8 +53,8 @@ export function watchMoments({ world, calls, limitsOf, problems }: MomentsDeps):
     [...running.values()].filter((one) => one.isStream && one.life.isAlive && one.books.some((its) => its.book === book)).length;
 
   return (journal, life) => ({
-    began(call) {
-      const done = journal.began(call);
+    began(call, open) {
+      const done = journal.began(call, open);
       if (!life.isAlive) return done;
       const name = nameOf(call);
       const { stream, max } = calls.get(name)!;

@@ -50,7 +50,7 @@ class StopSequences {
   #one(event: Extract<GenerateEvent, { candidate: number }>): readonly GenerateEvent[] {
     let tail = this.#tails.get(event.candidate);
     if (!tail) this.#tails.set(event.candidate, (tail = { held: '' }));
-    if (tail.found !== undefined) return event.type === 'finished' ? [stoppedAt(event.candidate, tail.found)] : this.#unseen.changed(sizeOf(event));
+    if (tail.found !== undefined) return event.type === 'finished' ? [stoppedAt(event.candidate, tail.found)] : this.#unseen.kept(outputIn(event));
     if (event.type === 'text') return this.#text(event, tail);
     if (tail.held === '') return [event];
     const { held } = tail;
@@ -69,7 +69,7 @@ class StopSequences {
     tail.held = text.slice(to);
     if (found) {
       tail.found = found.stop;
-      const unseen = this.#unseen.changed(Buffer.byteLength(tail.held));
+      const unseen = this.#unseen.kept(tail.held);
       tail.held = '';
       return [...(to === 0 ? [] : [{ type: 'text' as const, candidate: event.candidate, text: text.slice(0, to) }]), ...unseen]; // citations would reach beyond it
     }
@@ -78,10 +78,10 @@ class StopSequences {
   }
 }
 
-/** Bytes of the output of a model. */
-function sizeOf(event: GenerateEvent): number {
-  if (event.type === 'text' || event.type === 'thought' || event.type === 'refusal') return Buffer.byteLength(event.text);
-  return event.type === 'tool-call' ? Buffer.byteLength(event.json) + (event.name?.length ?? 0) : 0;
+/** The output of a model. */
+function outputIn(event: GenerateEvent): string {
+  if (event.type === 'text' || event.type === 'thought' || event.type === 'refusal') return event.text;
+  return event.type === 'tool-call' ? (event.name ?? '') + event.json : '';
 }
 
 /** A place that does not divide a character of two code units. */

@@ -1,19 +1,27 @@
 import type { GenerateEvent } from '#core/event';
-
-/** UTF-8 bytes of a token, about. */
-const bytesPerToken = 4;
+import { TokenEstimate } from '#kit/tokens/estimate';
 
 /** Reports the tokens of what the client does not get, or not yet. */
 export class UnseenTokens {
-  #bytes = 0;
+  #kept = new TokenEstimate();
   #reported = 0;
 
-  /** @param bytes that were kept from the client; negative where it gets them after all */
-  changed(bytes: number): readonly GenerateEvent[] {
-    this.#bytes += bytes;
-    const tokens = Math.ceil(this.#bytes / bytesPerToken) - this.#reported;
+  /** @param text that was kept from the client */
+  kept(text: string): readonly GenerateEvent[] {
+    this.#kept.add(text);
+    return this.#report(this.#kept.tokens);
+  }
+
+  /** The client gets all of it after all. */
+  released(): readonly GenerateEvent[] {
+    this.#kept = new TokenEstimate();
+    return this.#report(0);
+  }
+
+  #report(kept: number): readonly GenerateEvent[] {
+    const tokens = kept - this.#reported;
     if (tokens === 0) return [];
-    this.#reported += tokens;
+    this.#reported = kept;
     return [{ type: 'passed', tokens, unseen: true }];
   }
 }

@@ -46,9 +46,8 @@ const longest = 1_048_576;
 /** Collects the text of each candidate of one answer, and emits its value at the end. Until then its tokens alone are reported. */
 class Values {
   readonly #output: SchemaOutput;
-  readonly #texts = new Map<number, string>();
+  readonly #held = new Map<number, Held>();
   readonly #released = new Set<number>();
-  readonly #unseen = new UnseenTokens();
 
   constructor(output: SchemaOutput) {
     this.#output = output;
@@ -62,19 +61,25 @@ class Values {
     const { candidate } = event;
     if (event.type === 'thought' || this.#released.has(candidate)) return [event];
     if (event.type !== 'text') return [...this.#release(candidate, (text) => valueIn(text, this.#output)), event];
-    const text = (this.#texts.get(candidate) ?? '') + event.text;
-    this.#texts.set(candidate, text);
-    const unseen = this.#unseen.changed(Buffer.byteLength(event.text));
-    if (text.length <= longest) return unseen;
+    let held = this.#held.get(candidate);
+    if (!held) this.#held.set(candidate, (held = { text: '', unseen: new UnseenTokens() }));
+    held.text += event.text;
+    const unseen = held.unseen.kept(event.text);
+    if (held.text.length <= longest) return unseen;
     this.#released.add(candidate);
     return [...unseen, ...this.#release(candidate, (one) => one)];
   }
 
   #release(candidate: number, value: (text: string) => string): readonly GenerateEvent[] {
-    const text = this.#texts.get(candidate) ?? '';
-    this.#texts.delete(candidate);
-    return text === '' ? [] : [...this.#unseen.changed(-Buffer.byteLength(text)), { type: 'text', candidate, text: value(text) }];
+    const held = this.#held.get(candidate);
+    this.#held.delete(candidate);
+    return held && held.text !== '' ? [...held.unseen.released(), { type: 'text', candidate, text: value(held.text) }] : [];
   }
+}
+
+interface Held {
+  text: string;
+  readonly unseen: UnseenTokens;
 }
 
 /** The value within an answer; a text without one stays as it is. */

@@ -80,7 +80,7 @@ describe('what is booked', () => {
 
   test('for a stream is what was said until nothing was left', async () => {
     plan = { monthlyTokens: 200 };
-    const events = await Array.fromAsync(asking(says(started, text('x'.repeat(400)), text('x'.repeat(400)), text('never heard')), { stream: true }));
+    const events = await Array.fromAsync(asking(says(started, text(' word'.repeat(100)), text(' word'.repeat(100)), text('never heard')), { stream: true }));
     expect(events).toContainEqual({ type: 'finished', candidate: 0, reason: 'length', raw: 'quota' });
     expect(events).not.toContainEqual(text('never heard'));
     expect(await booked()).toMatchObject({ end: 'quota-ended', status: 200, outputTokens: 200, provenance: 'partial' });
@@ -103,13 +103,13 @@ describe('what is booked', () => {
     ['more than ten times the maximum asked', { output: 201 }, { maxTokens: 20 }],
   ])('is an estimate where the provider counts %s, and the client reads the same', async (_, over, sampling) => {
     const model = { ...route, limits: { context: 8000 } };
-    const events = await Array.fromAsync(asking(says(started, text('x'.repeat(40)), finished, usage(over)), { sampling, route: model }));
+    const events = await Array.fromAsync(asking(says(started, text(' word'.repeat(10)), finished, usage(over)), { sampling, route: model }));
     expect(events.at(-1)).toMatchObject({ type: 'usage', usage: { output: 10, source: 'estimated' } });
     expect(await booked()).toMatchObject({ inputTokens: 8, outputTokens: 10, provenance: 'estimated' });
   });
 
   test.each([true, false])('is an estimate where the provider counts nothing, and the client reads the same (streamed: %s)', async (stream) => {
-    const events = await Array.fromAsync(asking(says(started, text('x'.repeat(40)), finished), { stream }));
+    const events = await Array.fromAsync(asking(says(started, text(' word'.repeat(10)), finished), { stream }));
     expect(events.at(-1)).toEqual({ type: 'usage', usage: { input: expect.any(Number), output: 10, source: 'estimated' } });
     const { inputTokens } = await booked();
     expect(events.at(-1)).toMatchObject({ usage: { input: inputTokens } });
@@ -117,8 +117,43 @@ describe('what is booked', () => {
   });
 
   test('is the size of its text where the provider counts the tokens of a forwarded answer impossibly', async () => {
-    await Array.fromAsync(asking(says(started, { type: 'passed', tokens: 0, text: 'x'.repeat(40) }, finished, usage({ output: -5 }))));
+    await Array.fromAsync(asking(says(started, { type: 'passed', tokens: 0, text: ' word'.repeat(10) }, finished, usage({ output: -5 }))));
     expect(await booked()).toMatchObject({ outputTokens: 10, provenance: 'estimated' });
+  });
+
+  test.each([
+    ['numbers', '1 2 3 4 5 6 7 8 9 10 ', 20],
+    ['emoji', '😀🚀🌍🔥💡🦄', 11],
+    ['JSON of numbers', '[12.5,7,1024,0.003]', 13],
+  ])('is no less than the tokens of %s that a client got, streamed or not', async (_, piece, tokens) => {
+    for (const stream of [true, false]) {
+      written = [];
+      await Array.fromAsync(asking(says(started, ...Array.from({ length: 20 }, () => text(piece)), finished), { stream }));
+      const { outputTokens } = await booked();
+      expect(outputTokens).toBeGreaterThanOrEqual(20 * tokens * 0.95);
+      expect(outputTokens).toBeLessThan(20 * tokens * 1.25);
+    }
+  });
+
+  test('is what the model counted of a stream that its client left', async () => {
+    const said = says(
+      started,
+      { type: 'thought', candidate: 0, text: 'hm', tokens: 70 },
+      { type: 'text', candidate: 0, text: 'one', tokens: 300 },
+      text('never read'),
+    );
+    for await (const event of asking(said, { stream: true }))
+      if (event.type === 'text') {
+        leaving.abort(new Error('left'));
+        break;
+      }
+    expect(await booked()).toMatchObject({ end: 'client-left', outputTokens: 370, provenance: 'partial' });
+  });
+
+  test('of a prompt of digits is about its tokens', async () => {
+    const digits = Array.from({ length: 500 }, (_, at) => at + 1).join(' ');
+    await Array.fromAsync(asking(says(started, text('x'), finished), { turns: [{ role: 'user', parts: [{ type: 'text', text: digits }] }] }));
+    expect((await booked()).inputTokens).toBeGreaterThan(1000);
   });
 
   test('is what the provider counts where its window is wider than is known', async () => {

@@ -1,11 +1,13 @@
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import { threeDecimals } from '#kit/async/three-decimals';
+import { TokenEstimate } from '#kit/tokens/estimate';
 import { isConversation, type RoutedCall } from '#core/routed-call';
 import { noteMilliseconds, speaks, type Events, type FinishReason, type GenerateEvent, type Started, type Usage } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
+import type { Forwarded } from '#core/passthrough';
 import { costOf, costOfSearches, hasCountRates, tokensOfCounts, planTokensOf, type Counts } from '#core/price';
 import { priceAt } from '#core/target';
 import { hiddenThoughts } from '#core/thinking';
@@ -76,11 +78,6 @@ interface Ended {
   readonly isByCheck?: true;
 }
 
-/** UTF-8 bytes per token, where no provider reports usage. */
-const bytesPerToken = 4;
-
-const tokensOf = (bytes: number): number => Math.ceil(bytes / bytesPerToken);
-
 class Meter {
   readonly #call: AdmittedCall;
   readonly #context: Context;
@@ -89,10 +86,16 @@ class Meter {
   /** Index into the attempts of the request: those before it belong to other steps. */
   readonly #firstAttempt: number;
   #firstAt: number | undefined;
-  #bytes = 0;
+  /** Tokens that were counted by the model, or where the answer was forwarded, and of them those of thoughts. */
   #tokens = 0;
-  /** Bytes of thoughts, and whether there was a sign of any. */
-  #thoughtBytes = 0;
+  #thoughtTokens = 0;
+  /** What else was said and thought. */
+  readonly #said = new TokenEstimate();
+  readonly #thought = new TokenEstimate();
+  /** Texts of a whole answer, which are measured only where its provider counts nothing. */
+  readonly #unread: string[] = [];
+  #forwarded: Forwarded | undefined;
+  /** Whether there was a sign of thoughts. */
   #thinks = false;
   #usage: Usage | undefined;
   /** The amounts that are not counted in tokens. */
@@ -116,12 +119,13 @@ class Meter {
     this.#firstAttempt = context.progress.attempts.length;
     this.#notedAt = this.#startedAt;
     this.#counts = isConversation(call) ? undefined : call.counts;
+    call.reservation.open.meter = this;
   }
 
   /** The call, with what is forwarded of its answer counted here: to wake every rule for it would leave some KB of each open stream every two seconds. */
   counting(call: AdmittedCall): AdmittedCall {
     if (!isConversation(call) || !call.passthrough || !call.stream) return call;
-    return { ...call, passthrough: { ...call.passthrough, noted: (tokens) => this.#passes(tokens) } };
+    return { ...call, passthrough: { ...call.passthrough, noted: (tokens) => this.#passes(tokens), forwards: (forwarded) => (this.#forwarded = forwarded) } };
   }
 
   /** Its reservation need not grow: only calls that are bounded or fixed are admitted with passthrough. */
@@ -137,22 +141,31 @@ class Meter {
         this.#model = event.model;
         if (event.usage && this.#isPossible(event.usage)) this.#counted = event.usage;
         return this.#withBound(event);
-      case 'thought': {
-        const bytes = Buffer.byteLength(event.text);
-        this.#bytes += bytes;
-        this.#thoughtBytes += bytes;
+      case 'thought':
         this.#thinks = true;
+        if (event.tokens === undefined) this.#thought.add(event.text);
+        else {
+          this.#tokens += event.tokens;
+          this.#thoughtTokens += event.tokens;
+        }
         break;
-      }
       case 'text':
+        if (event.tokens === undefined) this.#hears(event.text);
+        else this.#tokens += event.tokens;
+        break;
       case 'refusal':
-        this.#bytes += Buffer.byteLength(event.text);
+        this.#hears(event.text);
         break;
       case 'tool-call':
-        this.#bytes += Buffer.byteLength(event.json) + (event.name?.length ?? 0);
+        if (event.tokens !== undefined) this.#tokens += event.tokens;
+        else {
+          if (event.name !== undefined) this.#hears(event.name);
+          this.#hears(event.json);
+        }
         break;
       case 'passed':
-        this.#tokens += event.tokens || tokensOf(Buffer.byteLength(event.text ?? '')); // 0 where the provider counts them: its count may be impossible
+        this.#tokens += event.tokens;
+        if (event.tokens === 0 && event.text !== undefined) this.#hears(event.text); // the provider counts them: its count may be impossible
         if (event.thoughts) this.#thinks = true;
         if (event.counts) this.#counts = plausible(event.counts, this.#counts);
         break;
@@ -173,6 +186,11 @@ class Meter {
     }
     if (speaks(event)) this.#speaks();
     return event;
+  }
+
+  #hears(text: string): void {
+    if (this.#call.stream) this.#said.add(text);
+    else this.#unread.push(text);
   }
 
   #speaks(): void {
@@ -232,6 +250,7 @@ class Meter {
   /** Books the call. @returns resolves when it is written */
   settle(): Promise<void> | undefined {
     const { signal } = this.#context;
+    this.#tokens += this.#forwarded?.untold() ?? 0;
     return this.#call.reservation.settle(this.row(reviewedEnd(this.#context) ?? this.ended ?? badEnd(undefined, signal, this.spoke)));
   }
 
@@ -322,10 +341,10 @@ class Meter {
     return fits && isCount(output - aside, most) && isCount(thought, most) && isCount(searches, mostSearches);
   }
 
-  /** The provider's own counts where there are any, and the rest estimated from the size of the answer. */
+  /** The provider's own counts where there are any, and the rest estimated from the answer. */
   #estimate(source: 'estimated' | 'partial'): Usage {
     const hidden = source === 'partial' && this.#counted?.thought === undefined ? this.#hidden() : 0;
-    const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thought() : 0);
+    const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thoughts() : 0);
     const output = Math.max(this.#counted?.output ?? 0, this.#output() + hidden);
     const input = this.#counted?.input || this.#call.reservation.promptTokens; // some providers begin with a count of 0
     const rate = this.#counted?.rate ?? (isConversation(this.#call) ? this.#call.tierRate?.(this.#model) : undefined);
@@ -350,16 +369,17 @@ class Meter {
     const { route, ...call } = this.#call;
     if (!isConversation(call)) return 0;
     const silent = this.#model === '' ? this.#clock.monotonic() - this.#startedAt : Infinity;
-    const seen = { output: this.#output(), thought: this.#thought(), thinks: this.#thinks, silent };
+    const seen = { output: this.#output(), thought: this.#thoughts(), thinks: this.#thinks, silent };
     return hiddenThoughts(call, route, this.#context.progress.target, seen);
   }
 
-  #thought(): number {
-    return tokensOf(this.#thoughtBytes);
+  #thoughts(): number {
+    return this.#thoughtTokens + this.#thought.tokens;
   }
 
   #output(): number {
-    return this.#tokens + tokensOf(this.#bytes);
+    for (const text of this.#unread.splice(0)) this.#said.add(text);
+    return this.#tokens + this.#said.tokens + this.#thought.tokens;
   }
 }
 

@@ -4,9 +4,10 @@ import type { Task } from '#core/task';
 import type { Started, Usage, Events } from '#core/event';
 import type { Generate } from '#core/generate';
 import type { TargetContext } from '#core/context';
-import { promptSize } from '#core/measure';
+import { estimatedPrompt } from '#core/measure';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Target } from '#core/target';
+import { estimatedTokensOf } from '#kit/tokens/estimate';
 
 /** Most bytes and tokens per request: some 250,000 tokens of English, below OpenAI's limit of 300,000. */
 const partBytes = 750_000;
@@ -25,11 +26,14 @@ export function embedding(generate: Generate<Call>): Embed {
         if (event.type === 'started') started = event;
         if (event.type === 'usage') usage = event.usage;
       }
-    const { fixed, bytes } = promptSize(request);
-    const estimate = { input: fixed + Math.ceil(bytes / 4), output: 0, source: 'estimated' as const }; // English text has four bytes a token
     const vectors = parts.flatMap((part) => part.vectors);
     const statistics = parts.flatMap((part) => part.statistics);
-    return { ...head(), usage: usage ?? estimate, vectors, ...(statistics.length === call.inputs.length ? { statistics } : {}) };
+    return {
+      ...head(),
+      usage: usage ?? { input: estimatedPrompt(request, estimatedTokensOf), output: 0, source: 'estimated' },
+      vectors,
+      ...(statistics.length === call.inputs.length ? { statistics } : {}),
+    };
   };
 }
 

@@ -2,11 +2,12 @@ import type { AccountKind } from '#core/account';
 import { isConversation } from '#core/routed-call';
 import { Fault } from '#core/fault';
 import type { Context } from '#core/context';
-import { promptTokens, type CountTokens } from '#core/measure';
+import { estimatedPrompt, promptTokens, type CountTokens } from '#core/measure';
 import { dearestInput, mostOf as mostUsd, ratesOf, planTokensOf } from '#core/price';
 import { mayThinkUnseen } from '#core/thinking';
 import type { RoutedCall } from '#core/routed-call';
 import { inUnits } from '#kit/text/in-units';
+import { estimatedTokensOf } from '#kit/tokens/estimate';
 import { capitalized, unitOf, type LimitWords } from './limit-words.ts';
 import type { Hold } from './local-lease.ts';
 import { mostOf, type Most } from './most.ts';
@@ -25,8 +26,8 @@ const free = { input: 0, output: 0 };
 
 /** What a call needs to set aside of each account: its prompt and the answer that it may get. */
 export class CostEstimate {
-  /** Tokens of the prompt. Exact when they were counted; else an estimate, by four bytes a token as in English text. */
-  promptTokens: number;
+  /** The same at admission, for the journal, in case this process dies: by four bytes a token, as in English text, where they were not counted. */
+  quickTokens: number;
   readonly #call: RoutedCall;
   readonly #step: number;
   readonly #candidates: number;
@@ -51,7 +52,13 @@ export class CostEstimate {
     this.#atOnce = this.#candidates * Math.min(step, most.output ?? Infinity);
     this.#prompt = most.fixed + most.bytes; // a token has at least one byte
     this.#fewest = most.likely + Math.ceil(most.bytes / longestToken);
-    this.promptTokens = most.likely + Math.ceil(most.bytes / 4);
+    this.quickTokens = most.likely + Math.ceil(most.bytes / 4);
+  }
+
+  /** Tokens of the prompt: exact when they were counted, else an estimate. It is made when somebody asks: most answers come with their provider's count. */
+  get promptTokens(): number {
+    if (this.#isCounted) return this.quickTokens;
+    return estimatedPrompt(this.#call, estimatedTokensOf);
   }
 
   get step(): number {
@@ -124,7 +131,7 @@ export class CostEstimate {
   async count(countTokens: CountTokens, context: Context): Promise<void> {
     const counted = await promptTokens(this.#call, countTokens, context);
     this.#prompt = counted - this.#most.likely + this.#most.fixed;
-    this.promptTokens = counted;
+    this.quickTokens = counted;
     this.#isCounted = true;
   }
 

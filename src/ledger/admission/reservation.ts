@@ -7,7 +7,7 @@ import type { UsageRow } from '#core/usage-row';
 import { pollMilliseconds, type Accounts } from './accounts.ts';
 import { noteAllowances } from './allowances.ts';
 import type { Hold, Growth } from './local-lease.ts';
-import type { CallJournal } from '../journal/journal.ts';
+import type { CallJournal, OpenCall } from '../journal/journal.ts';
 import type { CostEstimate } from './cost-estimate.ts';
 
 /** Milliseconds that an answer pauses for while other holders are asked to give back what they do not need. */
@@ -23,8 +23,6 @@ export interface ReservationDeps {
 export class Reservation {
   /** When the call was let in, milliseconds since 1970: its costs belong to this month. */
   readonly at: number;
-  /** Tokens of the prompt: exact where little was left, else an estimate. */
-  readonly promptTokens: number;
   /** Milliseconds that the call waited to be let in. */
   readonly waited: number;
   /** The maximum of output tokens of each candidate, for a call that could not be stopped. */
@@ -33,6 +31,8 @@ export class Reservation {
   readonly isOpen: boolean;
   /** Books that limits charge the call to, besides those of its user's and its teams' month. */
   readonly books: readonly Book[] | undefined;
+  /** Who meters the call puts itself there. */
+  readonly open: OpenCall;
   /** Output tokens of all candidates that are covered. */
   output = Infinity;
   /** Above this many output tokens an open answer should ask for more. */
@@ -55,8 +55,16 @@ export class Reservation {
       waited,
       written,
       books,
-    }: { readonly at: number; readonly waited: number; readonly written: Promise<void>; readonly books: readonly Book[] | undefined },
+      open,
+    }: {
+      readonly at: number;
+      readonly waited: number;
+      readonly written: Promise<void>;
+      readonly books: readonly Book[] | undefined;
+      readonly open: OpenCall;
+    },
   ) {
+    this.open = open;
     this.books = books;
     this.#deps = deps;
     this.#context = context;
@@ -65,7 +73,6 @@ export class Reservation {
     this.#written = written;
     this.at = at;
     this.waited = waited;
-    this.promptTokens = estimate.promptTokens;
     this.bound = undefined;
     this.isOpen = false;
     if (holds.length === 0) return;
@@ -74,6 +81,11 @@ export class Reservation {
     if (estimate.isUnwatched && this.output !== Infinity)
       for (const hold of holds) if (isGrowing(hold)) deps.accounts.trim(hold, estimate.amount(hold.lease.account.kind, this.output));
     this.isOpen = estimate.isOpen && this.output !== Infinity;
+  }
+
+  /** Tokens of the prompt: exact where little was left, else an estimate. */
+  get promptTokens(): number {
+    return this.#estimate.promptTokens;
   }
 
   /** Resolves when the journal has the call: not before that may anything be spent. @throws Fault `overloaded` where no disk takes it; all is free again then */

@@ -13,16 +13,22 @@ import { SegmentWriter } from './segment-writer.ts';
 export interface CallJournal {
   /**
    * A call may spend as soon as this is written.
+   * @param open where its meter will be
    * @returns resolves then; rejects with `overloaded` where no disk takes it: the call must not go on
    * @throws Fault `overloaded` where that is known at once
    */
-  began(call: Began): Promise<void>;
+  began(call: Began, open?: OpenCall): Promise<void>;
   /** Output tokens of the answer so far, in case this process dies before the end. */
   spoke(requestId: string, step: number, outputTokens: number): void;
   /** A call is over. Where no disk takes it, it is held in memory until one does. @returns resolves when it is written or held: the client is told the end then */
   settled(row: UsageRow): Promise<void>;
   /** Why no call that spends may begin: too little room on the disk, or a disk that failed. Goes away by itself. */
   readonly trouble: Fault | undefined;
+}
+
+/** A call that runs, as far as `settleAll` needs it. Its meter comes when it has begun. */
+export interface OpenCall {
+  meter?: { settle(): unknown };
 }
 
 /**
@@ -39,6 +45,8 @@ export interface Journal extends CallJournal {
   readonly oldest: number;
   /** The place behind the last record, written or about to be. */
   readonly place: number;
+  /** Settles the calls that run by what they have said, and writes it before it returns: this process ends at once. */
+  settleAll(): void;
   /** Syncs all that was written. Nothing may be written after it. */
   close(): Promise<void>;
 }
@@ -60,6 +68,7 @@ const carriedShare = 4;
 /** A call that began and has not settled: its record, and the file that has it. */
 interface Running {
   readonly json: string;
+  readonly open: OpenCall;
   spoken: number;
   readonly segment: number;
 }
@@ -112,11 +121,11 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     get place() {
       return writer.place;
     },
-    began(call) {
+    began(call, open = {}) {
       if (!isWell()) throw trouble.fault;
       const json = beganJson(call);
       const written = writer.began(json);
-      running.set(nameOf(call.requestId, call.step), { json, spoken: 0, segment: writer.segment.number });
+      running.set(nameOf(call.requestId, call.step), { json, open, spoken: 0, segment: writer.segment.number });
       return written;
     },
     spoke(requestId, step, outputTokens) {
@@ -133,6 +142,10 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       }
       rows++;
       return writer.settled(settledJson(row));
+    },
+    settleAll() {
+      for (const { open } of running.values()) open.meter?.settle();
+      writer.flush();
     },
     async close() {
       cancelLook();

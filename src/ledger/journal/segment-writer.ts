@@ -131,14 +131,14 @@ export class SegmentWriter {
   async close(): Promise<number> {
     const { segments, trouble } = this.#deps;
     for (let tried = 0; tried < tries; tried++) {
-      this.#flush();
+      this.flush();
       if (this.#held.length === 0 && this.#unsynced.length === 0) break;
       this.unhold();
       await this.#syncOnce();
       while (this.#unsynced.length > 0 && !trouble.has('a sync failed')) await this.#syncOnce();
     }
     this.isClosed = true; // nothing is added any more
-    this.#flush();
+    this.flush();
     if (this.#unsynced.length > 0) await this.#syncOnce();
     this.#retire();
     for (const segment of this.#unsynced.splice(0)) segments.leave(segment);
@@ -156,7 +156,7 @@ export class SegmentWriter {
         segment.used = end;
         return true;
       }
-      this.#flush();
+      this.flush();
       if (this.#current === segment) this.#retire();
     }
     return false;
@@ -167,12 +167,12 @@ export class SegmentWriter {
     this.#isDue = true;
     this.#deps.atTurnEnd(() => {
       this.#isDue = false;
-      this.#flush();
+      this.flush();
     });
   }
 
   /** Writes the records of this turn so far, and tells those who wait for them. */
-  #flush(): void {
+  flush(): void {
     const [admitted, booked, segment] = [this.#admitted, this.#booked, this.#current];
     this.#admitted = this.#booked = undefined;
     if (segment && segment.used > segment.written && !this.#isWritten(segment)) {
@@ -234,7 +234,7 @@ export class SegmentWriter {
 
   /** Writes lines at once, into the next file where one fails. @returns false where no disk takes them */
   #put(lines: Buffer): boolean {
-    if (this.#current && this.#current.used > this.#current.written) this.#flush();
+    if (this.#current && this.#current.used > this.#current.written) this.flush();
     for (let tried = 0; tried < tries; tried++) {
       if (!this.#current && !this.advance(lines.length)) return false;
       const segment = this.#current!;
@@ -289,7 +289,7 @@ export class SegmentWriter {
 
   /** After a failed sync it is not known what the disk has, and a later sync would report success all the same: what was not synced is written again, elsewhere. */
   #rescue(): void {
-    this.#flush();
+    this.flush();
     const lost = this.#unsynced;
     this.#unsynced = [];
     this.#current = undefined;

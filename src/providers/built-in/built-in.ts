@@ -1,6 +1,7 @@
 import type { Clock } from '#kit/async/clock';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { orAborted } from '#kit/async/or-aborted';
+import { estimatedTokensOf } from '#kit/tokens/estimate';
 import type { Tokens } from '#kit/tokens/index';
 import type { GenerateCall, Reasoning } from '#core/call';
 import type { ForeignPart, ForeignTool, Part } from '#core/conversation';
@@ -11,7 +12,7 @@ import type { Usage } from '#core/event';
 import { absentIn, carried, type FieldSupport, ignored, ignoredIn, noteOn, translated } from '#core/capabilities';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
-import { promptSize, promptTokens } from '#core/measure';
+import { estimatedPrompt, promptTokens } from '#core/measure';
 import type { Target } from '#core/target';
 import { droppedExtra } from '#core/dropped-extra';
 import { checkMedia } from './base64.ts';
@@ -91,8 +92,7 @@ async function inputOf(call: GenerateCall, counter: Tokens, context: Context): P
     return { input: await promptTokens(call, (texts, asking) => counter.countAll(texts, asking), context), source: 'provider' };
   } catch (error) {
     if (!(error instanceof QueueFull)) throw error;
-    const { fixed, bytes } = promptSize(call);
-    return { input: fixed + bytes, source: 'estimated' };
+    return { input: estimatedPrompt(call, estimatedTokensOf), source: 'estimated' };
   }
 }
 

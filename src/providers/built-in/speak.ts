@@ -93,7 +93,7 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
   for (const { text, count } of grouped(thoughts.slice(0, left))) {
     spend(count);
     spoken.thought += count;
-    yield { event: { type: 'thought', candidate, text }, tokens: count };
+    yield { event: { type: 'thought', candidate, text, tokens: count }, tokens: count };
   }
   if (left < 1) return void (yield finished('length'));
 
@@ -104,7 +104,7 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
     spend(count);
     const scores = logprobs === undefined ? {} : { logprobs: logprobsOf(pieces.slice(from, from + count), from, logprobs) };
     from += count;
-    yield { event: { type: 'text', candidate, text: word, ...scores }, tokens: count };
+    yield { event: { type: 'text', candidate, text: word, tokens: count, ...scores }, tokens: count };
   }
   if (from < pieces.length) return void (yield finished('length'));
   if (found !== undefined) return void (yield { event: stoppedAt(candidate, found), tokens: 0 });
@@ -116,12 +116,12 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
     if (left < named) return void (yield finished('length'));
     spend(named);
     const piece = { type: 'tool-call', candidate, call, id, ...(use.custom ? { custom: true } : {}) } as const;
-    yield { event: { ...piece, name: use.name, json: '', ...(use.extra ? { extra: use.extra } : {}) }, tokens: named };
+    yield { event: { ...piece, name: use.name, json: '', tokens: named, ...(use.extra ? { extra: use.extra } : {}) }, tokens: named };
     const written = split(use.json.slice(0, longest).toWellFormed());
     const cut = written.length > left || use.json.length > longest;
     for (const { text: json, count } of grouped(written.slice(0, left))) {
       spend(count);
-      yield { event: { ...piece, json }, tokens: count };
+      yield { event: { ...piece, json, tokens: count }, tokens: count };
     }
     if (cut) return void (yield finished('length'));
   }

@@ -1,7 +1,7 @@
 import type { Decoder } from '#dialects/shared/decoder';
 import { plainAnswer } from '#dialects/openai/chat/decode-answer';
 import { areWholeCalls } from '#dialects/openai/chat/mended-chunk';
-import { PassingFrames, estimatedTokens, textIn } from '#dialects/openai/chat/passthrough';
+import { PassingFrames, contentTokens, textIn } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
 import { LineFeeds } from '#kit/upstream/line-feeds';
 import type { UpstreamResponse } from '#kit/upstream/response';
@@ -36,7 +36,7 @@ export function passWhole(bytes: Uint8Array, body: unknown, model: string, { pas
   passthrough.write(bytes);
   return [
     ...events.filter(({ type }) => type === 'started'),
-    { type: 'passed', tokens: estimatedTokens(events), text: textIn(events) },
+    { type: 'passed', tokens: contentTokens(events), text: textIn(events) },
     ...events.filter((event) => event.type !== 'started' && !speaks(event)),
   ];
 }
@@ -99,6 +99,7 @@ class PassthroughStream implements ForwardSink {
     this.#response = response;
     this.#decoder = decoder;
     this.#passthrough = passthrough;
+    passthrough.forwards?.(this);
   }
 
   /** Takes what is to be sent first: all up to the first content. */

@@ -1,4 +1,5 @@
 import { faultInAnswer } from '#dialects/openai/faults';
+import { estimatedTokensOf } from '#kit/tokens/estimate';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
 import type { Counts } from '#core/price';
@@ -47,8 +48,8 @@ const longest = 86_400;
 
 /** What a whole answer says of its cost. */
 interface Judged {
-  /** Bytes of text; of a transcript in JSON, of its `text` alone. */
-  readonly textBytes: number;
+  /** Estimated tokens of text; of a transcript in JSON, of its `text` alone. */
+  readonly textTokens: number;
   /** The amounts that are not counted in tokens. */
   readonly counts: Counts;
 }
@@ -59,12 +60,12 @@ export async function checkWhole({ operation, body }: Asked, contentType: string
   const mime = mimeOf(contentType);
   if (isForText(body) && !isJson(mime)) {
     if (bytes.length === 0 || isPage(mime)) throw not(name);
-    return { textBytes: bytes.length, counts: {} };
+    return { textTokens: estimatedTokensOf([Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')]), counts: {} };
   }
   const answer = await jsonOf(bytes);
   if (!isObject(answer)) throw not(name);
   if (!is(answer)) throw faultInAnswer(answer) ?? not(name);
-  return { textBytes: Buffer.byteLength(textOf(answer['text'])), counts: counts(answer) };
+  return { textTokens: estimatedTokensOf([textOf(answer['text'])]), counts: counts(answer) };
 }
 
 /** Asks a transcription for a form other than JSON: `text`, `srt`, `vtt`. Some servers answer in JSON all the same. */

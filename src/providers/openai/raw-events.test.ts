@@ -63,9 +63,9 @@ test('the text of events is counted without what stands around it, once', () => 
   const events = new RawEvents();
   const said = ['Hello ', 'world, ', 'grüß dich'].map((delta) => frame({ type: 'transcript.text.delta', delta })).join('');
   events.push(Buffer.from(`: comment\n\n${' '.repeat(5000)}\n\n${said}`));
-  expect(events.textBytes).toBe(24);
+  expect(events.textTokens).toBe(10);
   events.push(Buffer.from(frame({ type: 'transcript.text.done', text: 'Hello world, grüß dich' })));
-  expect(events.textBytes).toBe(24);
+  expect(events.textTokens).toBe(10);
 });
 
 test('what is said in pieces, in segments and as a whole is counted once', () => {
@@ -74,33 +74,33 @@ test('what is said in pieces, in segments and as a whole is counted once', () =>
     (text) => frame({ type: 'transcript.text.delta', delta: text }) + frame({ type: 'transcript.text.segment', id: 's', speaker: 'A', text }),
   );
   events.push(Buffer.from(pieces[0]!));
-  expect(events.textBytes).toBe(6);
+  expect(events.textTokens).toBe(2);
   events.push(Buffer.from(pieces[1]! + frame({ type: 'transcript.text.done', text: 'Hello world' })));
-  expect(events.textBytes).toBe(11);
+  expect(events.textTokens).toBe(4);
 });
 
 test('segments without pieces are counted', () => {
   const events = new RawEvents();
   for (const text of ['Hello ', 'world']) events.push(Buffer.from(frame({ type: 'transcript.text.segment', text })));
-  expect(events.textBytes).toBe(11);
+  expect(events.textTokens).toBe(4);
 });
 
 test('of a long frame without a blank line, and of one that is not whole yet, the text is counted', () => {
-  const text = 'a'.repeat(5000);
+  const text = ' word'.repeat(1000);
   for (const size of [1, 700, 100_000]) {
     const events = new RawEvents();
     const whole = Buffer.from(`data: ${JSON.stringify({ type: 'transcript.text.done', text })}`);
     for (let at = 0; at < whole.length; at += size) events.push(whole.subarray(at, at + size));
     events.end();
-    expect(events.textBytes).toBeGreaterThanOrEqual(5000);
-    expect(events.textBytes).toBeLessThan(5100);
+    expect(events.textTokens).toBeGreaterThanOrEqual(1000);
+    expect(events.textTokens).toBeLessThan(1300);
   }
   const events = new RawEvents();
   const half = Buffer.from(frame({ type: 'transcript.text.delta', delta: text })).subarray(0, 4000);
   events.push(Buffer.concat([Buffer.from(frame({ type: 'transcript.text.delta', delta: 'four' })), half]));
-  expect(events.textBytes).toBe(4004);
+  expect(events.textTokens).toBe(1001);
   expect(() => events.end()).toThrow(Fault);
-  expect(events.textBytes).toBe(4004);
+  expect(events.textTokens).toBe(1001);
 });
 
 test('a long last event is judged by its data, not by the lines behind it', () => {

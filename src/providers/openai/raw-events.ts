@@ -1,6 +1,7 @@
 import { faultOfError } from '#dialects/openai/faults';
 import { bareErrors } from '#dialects/shared/bare-error';
 import { valueIn } from '#kit/json/value-in';
+import { estimatedTokensOf } from '#kit/tokens/estimate';
 import { LineTooLong } from '#kit/upstream/sse';
 import { Fault } from '#core/fault';
 import type { Counts } from '#core/price';
@@ -15,7 +16,7 @@ export class RawEvents {
   spoken = false;
   /** The frame behind which nothing more comes has arrived. */
   isOver = false;
-  /** Bytes of text of the frames that have ended, by what they are. */
+  /** Tokens of text of the frames that have ended, by what they are. */
   #said: Readonly<Record<Saying, number>> = { piece: 0, segment: 0, whole: 0 };
   #frameBytes = 0;
   /** The beginning of a frame that is not read yet, or what there is of an error. */
@@ -54,8 +55,8 @@ export class RawEvents {
     return this.#asked !== undefined && this.#isOurs ? { pictures: this.#pictures } : {};
   }
 
-  /** About how many bytes of text the events had, that of a frame still open included: the same text may come in pieces, in segments and as a whole. */
-  get textBytes(): number {
+  /** About how many tokens of text the events had, that of a frame still open included: the same text may come in pieces, in segments and as a whole. */
+  get textTokens(): number {
     const { piece, segment, whole } = this.#saidWith(this.#share);
     return Math.max(piece, segment, whole);
   }
@@ -150,7 +151,7 @@ export class RawEvents {
   }
 
   #saidWith(share: TextShare | undefined): Readonly<Record<Saying, number>> {
-    return share ? { ...this.#said, [share.saying]: this.#said[share.saying] + (share.bytes ?? this.#frameBytes) } : this.#said;
+    return share ? { ...this.#said, [share.saying]: this.#said[share.saying] + (share.tokens ?? Math.ceil(this.#frameBytes / bytesPerToken)) } : this.#said;
   }
 
   #read(isWhole: boolean, out: Uint8Array[]): void {
@@ -173,7 +174,7 @@ export class RawEvents {
       isPicture: this.#isInParts ? kind === 'image_generation.partial_succeeded' : isEnd,
       isJson: isJson(data),
     };
-    this.#share = { saying: isComplete ? 'whole' : kind.endsWith('.segment') ? 'segment' : 'piece', bytes: hasData ? says : 0 };
+    this.#share = { saying: isComplete ? 'whole' : kind.endsWith('.segment') ? 'segment' : 'piece', tokens: hasData ? says : 0 };
     this.spoken ||= hasData;
     this.#isPassing = true;
     for (const piece of this.#head) add(out, piece);
@@ -216,8 +217,8 @@ interface Frame {
 /** What a frame has of the text of the answer. */
 interface TextShare {
   readonly saying: Saying;
-  /** Undefined: all bytes of the frame. */
-  readonly bytes: number | undefined;
+  /** Undefined: the frame is too long to be read, and its size counts. */
+  readonly tokens: number | undefined;
 }
 
 const newline = 10;
@@ -225,6 +226,8 @@ const carriageReturn = 13;
 const tab = 9;
 const space = 32;
 const closingBrace = 125;
+/** Of a frame that is not read. */
+const bytesPerToken = 4;
 const dataField: Uint8Array = Buffer.from('data:');
 /** Most bytes of a frame: as many as a whole answer may have. */
 const mostFrame = 67_108_864;
@@ -256,7 +259,7 @@ function eventIn(data: string): { readonly type: string; readonly isError: boole
     return {
       type,
       isError: type === 'error' || (type === '' && isObject(event['error'])), // the event of one picture that failed has a type of its own
-      ...(typeof says === 'string' ? { says: Buffer.byteLength(says) } : {}),
+      ...(typeof says === 'string' ? { says: estimatedTokensOf([says]) } : {}),
     };
   }
   const [, type = ''] = /^\s*\{\s*"type"\s*:\s*"([^"]{0,100})"/.exec(data) ?? [];

@@ -19,9 +19,8 @@ import { RawEvents } from './raw-events.ts';
 /** The operation whose answer is a sound. */
 export const speech = 'audio/speech';
 const unknownType = 'application/octet-stream';
-/** Bytes at the end of an answer that are searched for its usage, and bytes per token if it reports none. */
+/** Bytes at the end of an answer that are searched for its usage. */
 const tailBytes = 16_384;
-const bytesPerToken = 4;
 
 /** What is needed of a request in order to forward it. */
 type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'stream' | 'saysText' | 'open' | 'write' | 'drained'> & Partial<Pick<RawRequest, 'counts'>>;
@@ -47,11 +46,11 @@ const amounts = (counts: Counts): GenerateEvent => ({ type: 'passed', tokens: 0,
 async function* complete(response: UpstreamResponse, model: string, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const bytes = await whole(response, context);
   const contentType = response.headers['content-type'] ?? unknownType;
-  const { textBytes, counts } = await checkWhole(call, contentType, bytes);
+  const { textTokens, counts } = await checkWhole(call, contentType, bytes);
   yield begun(model, counts);
   call.open(contentType, []);
   call.write(bytes);
-  yield [costOf(bytes.subarray(-tailBytes), call.saysText ? Math.ceil(textBytes / bytesPerToken) : 0)];
+  yield [costOf(bytes.subarray(-tailBytes), call.saysText ? textTokens : 0)];
 }
 
 async function* flowing(response: UpstreamResponse, model: string, clock: Clock, call: Forwarded, { patience, signal }: TargetContext): AsyncGenerator<Events> {
@@ -65,7 +64,7 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     return call.write(bytes);
   };
   const untold = () => {
-    const fresh = (call.saysText ? Math.ceil((watched?.textBytes ?? size) / bytesPerToken) : 0) - reported;
+    const fresh = (call.saysText ? (watched?.textTokens ?? 0) : 0) - reported;
     reported += fresh;
     return fresh;
   };

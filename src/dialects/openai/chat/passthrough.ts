@@ -1,4 +1,5 @@
 import { isQuick } from '#kit/json/foreign';
+import { TokenEstimate } from '#kit/tokens/estimate';
 import { mostFrameBytes } from '#kit/upstream/sse';
 import { speaks, type Events, type GenerateEvent } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
@@ -17,7 +18,6 @@ const backslash = 0x5c;
 const frameEnd = Buffer.from('\n\n');
 /** Bytes of a frame that is not a single line of data: it may be half as many lines. */
 const mostOddBytes = 1_048_576;
-const bytesPerToken = 4;
 
 const someChoices = /"choices"\s*:\s*\[/;
 const someCalls = /"tool_calls"\s*:\s*(?:\[\s*)?\{/;
@@ -59,7 +59,7 @@ export class PassingFrames {
   #held: Buffer[] = []; // an incomplete frame
   #heldSize = 0;
   #frames = 0;
-  #bytes = 0; // of their content
+  readonly #said = new TokenEstimate(); // in their content
   #shape: Shape | undefined; // of the frames that need not be decoded
   #isObserved = false;
   /** Its first chunk lacks what clients need, as all others may. */
@@ -83,9 +83,9 @@ export class PassingFrames {
     this.#heard = heard;
   }
 
-  /** Output tokens so far, estimated from the size of the content: at least one per frame. */
+  /** Output tokens so far, estimated from the content: at least one per frame. */
   get tokens(): number {
-    return Math.max(this.#frames, Math.ceil(this.#bytes / bytesPerToken));
+    return Math.max(this.#frames, this.#said.tokens);
   }
 
   /** Estimated output tokens since the last call. */
@@ -184,7 +184,8 @@ export class PassingFrames {
     if (paddingEnd < 0 || text.slice(paddingEnd, line) !== shape.afterPadding) return false;
     const written = text.slice(from, to);
     const said = unquoted(written);
-    this.#count(said === written ? written.length : Buffer.byteLength(said));
+    this.#frames++;
+    this.#said.add(said);
     if (shape.isSaid) this.#heard?.(said);
     return true;
   }
@@ -212,8 +213,7 @@ export class PassingFrames {
     this.#keep(events);
     const mended = this.#mended(line, events);
     const clean = plain && mended === undefined ? frame : Buffer.from(`data: ${mended ?? lines.join(' ')}\n\n`); // valid JSON: line breaks in it are white space
-    const content = contentBytes(events);
-    if (content > 0) this.#count(content);
+    if (addContent(this.#said, events)) this.#frames++;
     if (plain && !this.#isOdd) this.#learn(frame, events);
     const counted = this.#decoder.counted();
     const isWanted = this.#usageWanted && counted !== undefined && (counted.output > 0 || !this.spoken);
@@ -237,11 +237,6 @@ export class PassingFrames {
     if (events.some(({ type }) => type === 'finished')) this.#shape = undefined; // what follows is not counted
   }
 
-  #count(bytes: number): void {
-    this.#frames++;
-    this.#bytes += bytes;
-  }
-
   #keep(events: readonly GenerateEvent[]): void {
     this.#observe?.(events);
     this.#heard?.(textIn(events));
@@ -258,16 +253,27 @@ export class PassingFrames {
 
 const tooLong = () => new Fault('upstream-failed', 'The answer of the provider has a line that is too long.', { elsewhere: true });
 
-/** Estimated output tokens of an answer without usage: four bytes of UTF-8 per token. */
-export const estimatedTokens = (events: readonly GenerateEvent[]): number => Math.ceil(contentBytes(events) / bytesPerToken);
+/** Estimated output tokens of an answer without usage. */
+export function contentTokens(events: readonly GenerateEvent[]): number {
+  const said = new TokenEstimate();
+  addContent(said, events);
+  return said.tokens;
+}
 
-function contentBytes(events: readonly GenerateEvent[]): number {
-  let bytes = 0;
+/** @returns whether there is any content */
+function addContent(said: TokenEstimate, events: readonly GenerateEvent[]): boolean {
+  let isAny = false;
+  const add = (text: string) => {
+    isAny ||= text !== '';
+    said.add(text);
+  };
   for (const event of events) {
-    if (event.type === 'tool-call') bytes += Buffer.byteLength(event.json) + Buffer.byteLength(event.name ?? '');
-    else if ('text' in event) bytes += Buffer.byteLength(event.text);
+    if (event.type === 'tool-call') {
+      add(event.name ?? '');
+      add(event.json);
+    } else if ('text' in event && event.text !== undefined) add(event.text);
   }
-  return bytes;
+  return isAny;
 }
 
 /** The text of the first candidate. */

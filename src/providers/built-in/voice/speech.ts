@@ -1,3 +1,4 @@
+import { estimatedTokensOf } from '#kit/tokens/estimate';
 import { normalized } from '#kit/text/normalized';
 import { QueueFull, type Job } from '#kit/async/fair-semaphore';
 import { spokenPieces } from '#kit/text/spoken-pieces';
@@ -85,7 +86,7 @@ async function inputOf(text: string, tokens: SpeechDeps['tokens'], job: Job): Pr
     return { input: await (await tokens()).countAll([text], job), source: 'provider' };
   } catch (error) {
     if (!(error instanceof QueueFull)) throw error;
-    return { input: Buffer.byteLength(text), source: 'estimated' };
+    return { input: estimatedTokensOf([text]), source: 'estimated' };
   }
 }
 
