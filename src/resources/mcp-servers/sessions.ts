@@ -147,11 +147,16 @@ function keptSessions() {
     if (needed - idle.length > most) throw full();
   }
 
-  return { entries, retired, retire, leave, closeRetired, makeRoom, waiting, room, freed };
+  /** The tools of a server are not what they were: no other session goes on with an older list of them. */
+  function forgetLists(shown: Entry): void {
+    for (const entry of [...entries.values(), ...retired]) if (entry.serverId === shown.serverId && entry !== shown) entry.tools = undefined;
+  }
+
+  return { entries, retired, retire, leave, closeRetired, makeRoom, forgetLists, waiting, room, freed };
 }
 
 export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
-  const { entries, retired, retire, leave, closeRetired, makeRoom, waiting, room, freed } = keptSessions();
+  const { entries, retired, retire, leave, closeRetired, makeRoom, forgetLists, waiting, room, freed } = keptSessions();
   let isClosed = false;
 
   function enter(key: string, { userId, serverId, place, group }: SessionAsked, digest: string): Entry {
@@ -166,11 +171,6 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     entries.set(key, entry);
     connection.catch(() => leave(key, entry));
     return entry;
-  }
-
-  /** The tools of a server are not what they were: no other session goes on with an older list of them. */
-  function forgetLists(shown: Entry): void {
-    for (const entry of [...entries.values(), ...retired]) if (entry.serverId === shown.serverId && entry !== shown) entry.tools = undefined;
   }
 
   /** A session to use, and the one that was open before. */

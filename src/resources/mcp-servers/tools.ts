@@ -208,6 +208,8 @@ const listing =
     };
   };
 
+const named = (tool: string, definitions: readonly McpDefinition[]) => definitions.filter(({ name }) => name === tool);
+
 export function openMcpTools(deps: McpToolsDeps): McpTools {
   const { servers, sessions, signIns } = deps;
   const [placeOf, judged] = [placesOf(deps), judging(deps)];
@@ -262,11 +264,8 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     async call(reader, { server: id, tool, args, digest }, signal, elicit) {
       const server = await servers.one(reader, id);
       const called = using<McpResult>(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {
-        const look = async (oldest: number | undefined) => {
-          const definitions = await session.list(signal, oldest);
-          const [one] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
-          return one;
-        };
+        const look = async (oldest: number | undefined) =>
+          (await judged(reader, await servers.one(reader, id), named(tool, await session.list(signal, oldest))))[0];
         const last = await look(recent(server));
         // what was approved may be newer than the list of this session
         const found = digest !== undefined && last?.definition.digest !== digest ? await look(0) : last;
