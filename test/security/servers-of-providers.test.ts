@@ -37,6 +37,20 @@ const ways: readonly Way[] = [
       ],
     }),
   },
+  {
+    face: 'responses',
+    field: 'tools[0].tools[0].server_url',
+    naming: (url) => ({
+      tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [{ type: 'mcp', server_label: 'z', server_url: url }] }],
+    }),
+  },
+  {
+    face: 'responses',
+    field: 'tools[0].tools[0].tools[0].server_url',
+    naming: (url) => ({
+      tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [{ type: 'namespace', name: 'm', tools: [{ type: 'mcp', server_url: url }] }] }],
+    }),
+  },
   { face: 'messages', field: 'mcp_servers[0].url', naming: (url) => ({ mcp_servers: [{ type: 'url', name: 'z', url }] }) },
   {
     face: 'gencompat',
@@ -45,6 +59,11 @@ const ways: readonly Way[] = [
   },
   { face: 'chat', field: 'tools[0].server_url', naming: (url) => ({ tools: [{ type: 'mcp', server_label: 'z', server_url: url }] }) },
   { face: 'chat', field: 'tools[0].mcp.server_url', naming: (url) => ({ tools: [{ type: 'mcp', mcp: { server_label: 'z', server_url: url } }] }) },
+  {
+    face: 'chat',
+    field: 'tools[0].server_url',
+    naming: (url) => ({ tools: [{ type: 'mcp', server_url: url, mcp: { server_label: 'z', server_url: listed } }] }),
+  },
 ];
 
 const ask = (
@@ -86,7 +105,15 @@ for (const way of ways) {
 }
 
 test('an address of the whitelist reaches a provider that connects to it', async () => {
-  expect([(await ask(ways[2]!, listed)).status, JSON.stringify(upstream.requests)]).toEqual([200, expect.stringContaining(listed)]);
+  expect([
+    (
+      await ask(
+        ways.find(({ face }) => face === 'messages')!,
+        listed,
+      )
+    ).status,
+    JSON.stringify(upstream.requests),
+  ]).toEqual([200, expect.stringContaining(listed)]);
 });
 
 const connectors: readonly object[] = [

@@ -47,8 +47,9 @@ export function otherServersOf(tools: readonly Tool[]): Pick<GenerateCall, 'othe
   if (!tools.some(isServer)) return undefined;
   const otherServers = tools.flatMap((tool, at) => {
     if (!isServer(tool)) return [];
-    const { mcp } = tool.value;
-    return [isObject(mcp) ? otherServer(mcp, `tools[${at}].mcp`, 'server_url') : otherServer(tool.value, `tools[${at}]`, 'server_url')];
+    const { mcp, server_url: url } = tool.value;
+    const within = isObject(mcp) ? [otherServer(mcp, `tools[${at}].mcp`, 'server_url')] : [];
+    return isGiven(url) || within.length === 0 ? [otherServer(tool.value, `tools[${at}]`, 'server_url'), ...within] : within;
   });
   return { otherServers };
 }

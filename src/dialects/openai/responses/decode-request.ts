@@ -123,7 +123,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     stream: request.stream ?? false,
     ...(endUser ? { endUser } : {}),
     ...askedTier(request.service_tier),
-    ...otherServersOf(turns),
+    ...otherServersOf(request, turns),
     extra: extraOf(request, choice),
     ...(isGiven(request.metadata) ? { kept: ['metadata'] } : {}), // with the response
   };

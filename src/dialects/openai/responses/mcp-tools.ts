@@ -5,7 +5,7 @@ import { invalid, missing } from '#core/fault';
 import { toolsIn } from '../../shared/lone-items.ts';
 import { otherServer } from '../../shared/other-server.ts';
 import { isGiven } from '../../shared/read-fields.ts';
-import { dialect } from './wire.ts';
+import { dialect, type ResponsesRequest } from './wire.ts';
 
 /** A tool of the type `mcp`. https://developers.openai.com/api/docs/guides/tools-connectors-mcp @throws Fault `invalid` */
 export function wantedServer(tool: JsonObject, field: string): WantedServer {
@@ -27,16 +27,29 @@ export function wantedServer(tool: JsonObject, field: string): WantedServer {
   };
 }
 
-/** The servers that items of the conversation declare, which only a provider of this wire connects to: the gateway calls those of the request alone. */
-export function otherServersOf(turns: readonly Turn[]): Pick<GenerateCall, 'otherServers'> | undefined {
+/**
+ * The servers that items of the conversation and namespaces declare, which only a provider of this wire connects to: the gateway calls those that stand alone
+ * among the tools of the request.
+ */
+export function otherServersOf({ tools }: Pick<ResponsesRequest, 'tools'>, turns: readonly Turn[]): Pick<GenerateCall, 'otherServers'> | undefined {
   const otherServers: OtherServer[] = [];
+  for (const [at, tool] of tools?.entries() ?? [])
+    for (const [server, field] of serversIn(tool, `tools[${at}]`)) otherServers.push(otherServer(server, field, 'server_url'));
   for (const { parts } of turns)
     for (const part of parts) {
       if (part.type !== 'foreign' || part.dialect !== dialect) continue;
-      for (const tool of toolsIn(part.value)?.flatMap((one) => [one, ...(toolsIn(one) ?? [])]) ?? [])
-        if (isObject(tool) && tool['type'] === 'mcp') otherServers.push(otherServer(tool, 'input', 'server_url'));
+      for (const [server] of serversIn(part.value, 'input')) otherServers.push(otherServer(server, 'input', 'server_url'));
     }
   return otherServers.length === 0 ? undefined : { otherServers };
+}
+
+/** The tools of the type `mcp` within a tool or an item, however deep, with the places where they stand. */
+function* serversIn(value: unknown, field: string): Generator<readonly [server: JsonObject, field: string]> {
+  for (const [at, tool] of toolsIn(value)?.entries() ?? []) {
+    const place = `${field}.tools[${at}]`;
+    if (isObject(tool) && tool['type'] === 'mcp') yield [tool, place];
+    yield* serversIn(tool, place);
+  }
 }
 
 const mostNames = 1000;
