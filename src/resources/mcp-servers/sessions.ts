@@ -9,7 +9,7 @@ import type { GuardedStreams } from '#kit/net/guarded-stream';
 
 export interface McpSession {
   /**
-   * Kept until the server says that its tools changed, or a list of another session shows it.
+   * Kept until the server says that its tools changed, or another session gets a list that differs from its last one.
    * @param oldest what the list may be old (milliseconds), 0: it is asked for anew; absent: five minutes
    */
   list(signal: AbortSignal, oldest?: number): Promise<readonly McpDefinition[]>;

@@ -112,7 +112,7 @@ const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-foun
 
 /** Longest time of a list of many servers (milliseconds): one that is slower goes on answering, and may be there the next time. */
 const listMilliseconds = 5000;
-/** What the list of a server may be old before one of its tools is shown to a model or called, where approvals are of definitions (milliseconds). */
+/** What the list of a server may be old (milliseconds) before one of its tools is called, or shown to a model that the gateway calls, where approvals are of definitions. */
 const recentMilliseconds = 5000;
 class NotInTime extends Error {}
 const inUse: ReadonlySet<string> = new Set(['rate-limited', 'overloaded']);
