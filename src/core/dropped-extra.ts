@@ -1,5 +1,5 @@
 import type { GenerateCall } from './call.ts';
-import { own, type Extra, type Json } from './json.ts';
+import { isObject, own, type Extra, type Json, type JsonObject } from './json.ts';
 import { gatewayOwn } from './thoughts.ts';
 
 /**
@@ -34,11 +34,20 @@ const defaults: Readonly<Record<string, readonly string[]>> = {
 /** Does a request field with this value ask for nothing? */
 export const isDefault = (name: string, value: Json | undefined): boolean => Object.hasOwn(defaults, name) && defaults[name]!.includes(JSON.stringify(value));
 
+/** The note of a dialect that has members of objects in the request, by the paths of the objects (dialects/shared/nested-members). */
+export const unknownMembers = '.unknown';
+
 function noteDropped(extra: Extra | undefined, dialect: string, names: Set<string>, isNothing?: typeof isDefault): void {
   if (extra === undefined) return;
   const understood = own(extra, dialect);
   for (const other in extra) {
     if (other === dialect || other === gatewayOwn) continue;
+    noteUnknown(extra[other]![unknownMembers], names);
     for (const name in extra[other]) if (!name.startsWith('.') && !(name in understood) && !isNothing?.(name, extra[other][name])) names.add(name);
   }
+}
+
+function noteUnknown(objects: Json | undefined, names: Set<string>): void {
+  if (!isObject(objects)) return;
+  for (const [path, members] of Object.entries(objects)) for (const name in members as JsonObject) names.add(`${path}.${name}`);
 }

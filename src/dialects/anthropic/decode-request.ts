@@ -5,7 +5,7 @@ import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } 
 import { Fault, invalid, missing } from '#core/fault';
 import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { askedRate } from '../shared/asked-rate.ts';
-import { carryUnknown } from '../shared/nested-members.ts';
+import { carriedOf, carryUnknown } from '../shared/nested-members.ts';
 import { otherServer } from '../shared/other-server.ts';
 import { bodyFault, bounded, isGiven } from '../shared/read-fields.ts';
 import { termsOf } from '../shared/web-search.ts';
@@ -123,7 +123,7 @@ function reasoningOf({ thinking, output_config: config }: CountRequest): Reasoni
 
 /** Names with a leading dot keep the client's own spelling of what the call has in core terms. */
 function extraOf(request: CountRequest): Extra {
-  const carried: Record<string, Json> = rest(request, understood);
+  const carried: Record<string, Json> = carriedOf(request, understood);
   if (isGiven(request.thinking)) carried['.thinking'] = request.thinking;
   const { format, field } = formatOf(request);
   const { effort } = request.output_config ?? {};

@@ -3,7 +3,7 @@ import { type GenerateCall, isTranslated } from '#core/call';
 import { withWholeAnswers } from '#core/whole-answers';
 import { type CustomTool, type ForeignTool, type FunctionTool, isWebSearch, type ToolChoice, webSearchName } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
-import { type Extra, isEmpty, type Json, type JsonObject, membersWhere, own } from '#core/json';
+import { type Extra, isEmpty, type Json, type JsonObject, withoutNotes, own } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
@@ -13,7 +13,7 @@ import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
 import { jsonInstruction } from '../shared/json-instruction.ts';
 import { isForced, possibleChoice } from '../shared/tool-choice.ts';
-import { withMembers } from '../shared/nested-members.ts';
+import { withUnknown } from '../shared/nested-members.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { withSingleResults, withUniqueIds } from './call-ids.ts';
 import { encodeConversation } from './encode-conversation.ts';
@@ -49,7 +49,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const translated = isTranslated(call, dialect);
   const notes: Notes = { ignored, isTranslated: translated, lost: undefined, hasBreakpoint: false };
   const ownFields = own(call.extra, dialect);
-  const carried = membersWhere(ownFields, (name) => !isNested.test(name));
+  const carried = withoutNotes(ownFields);
   const { choice, demand } = choiceOf(call, quirks, ignored);
   const tools = encodeTools(call, choice, quirks, notes);
   const toolChoice = encodeToolChoice(choice, call);
@@ -70,13 +70,13 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     messages,
     ...(system === undefined ? {} : { system }),
     ...encodeSampling(call, thinking, quirks, ignored),
-    ...(tools.length > 0 ? { tools, ...(toolChoice ? { tool_choice: withMembers(toolChoice, 'tool_choice', ownFields) } : {}) } : {}),
+    ...(tools.length > 0 ? { tools, ...(toolChoice ? { tool_choice: withUnknown(toolChoice, 'tool_choice', ownFields) } : {}) } : {}),
     ...(thinking ? { thinking } : {}),
     ...(translated ? encodeUser(call, quirks, ignored, decided) : {}),
   };
   if (options.caching === 'auto' && !notes.hasBreakpoint && !quirks.withoutCaching && body['cache_control'] === undefined)
     body['cache_control'] = { type: 'ephemeral' };
-  const config = withMembers({ ...(effort ? { effort } : {}), ...(format ? { format } : {}) }, 'output_config', ownFields);
+  const config = withUnknown({ ...(effort ? { effort } : {}), ...(format ? { format } : {}) }, 'output_config', ownFields);
   if (!isEmpty(config)) body['output_config'] = config;
   if (call.stream) body['stream'] = true;
   const sent = translated && notes.hasBreakpoint ? withFewBreakpoints(body, ignored) : body;
@@ -87,9 +87,6 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...(unpromised === undefined ? {} : { unpromised }),
   };
 }
-
-/** Notes of the dialect to itself, and the members of objects that are carried by their paths. */
-const isNested = /^(?:output_config|output_format|thinking|tool_choice)?\./;
 
 /** A client may have the ids that another provider, or an older gateway, repeated. */
 const distinct = (turns: GenerateCall['turns']) => withUniqueIds(withOwnIds(turns));

@@ -4,7 +4,7 @@ import type { Sampling } from '#core/sampling';
 import type { ToolChoice } from '#core/conversation';
 import { Fault, invalid } from '#core/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
-import { carryUnknown } from '../shared/nested-members.ts';
+import { carriedOf, carryUnknown } from '../shared/nested-members.ts';
 import { bounded, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { hasPieces, turnsOf } from './decode-contents.ts';
 import { otherServersOf, toolsOf } from './decode-tools.ts';
@@ -153,15 +153,16 @@ function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?
 
 /** Names with a leading dot keep the client's own spelling of what the call has in core terms. */
 function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject): Extra {
-  const carried: Record<string, Json> = { ...rest(request, understood), ...notes };
+  const carried: Record<string, Json> = { ...carriedOf(request, understood), ...notes };
   if (isGiven(config.thinkingConfig)) {
     carried['.thinkingConfig'] = config.thinkingConfig;
     carryUnknown(carried, 'generationConfig.thinkingConfig', config.thinkingConfig, thinkingUnderstood);
     const { thinkingLevel: level } = config.thinkingConfig; // only providers of this wire may know others
     if (isGiven(level) && !isDefaultLevel(level) && levelEffort(level) === undefined) carried['generationConfig.thinkingConfig.thinkingLevel'] = level;
   }
-  carryUnknown(carried, 'generationConfig', config, configUnderstood);
-  if ('.responseFormat' in notes) delete carried['generationConfig.responseFormat'];
+  const others = rest(config, configUnderstood);
+  if ('.responseFormat' in notes) delete others['responseFormat'];
+  for (const [name, value] of Object.entries(others)) carried[`generationConfig.${name}`] = value;
   carryUnknown(carried, 'systemInstruction', request.systemInstruction, contentUnderstood);
   if (Array.isArray(carried['safetySettings']) && carried['safetySettings'].length === 0) delete carried['safetySettings'];
   return isEmpty(carried) ? {} : { [dialect]: carried };

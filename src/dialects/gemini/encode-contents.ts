@@ -1,5 +1,5 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { isEmpty, membersWhere, own, textOf, type JsonObject } from '#core/json';
+import { isEmpty, withoutNotes, own, textOf, type JsonObject } from '#core/json';
 import { isLoss } from '../shared/lost-thoughts.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
 import { writtenArguments } from '../shared/arguments.ts';
@@ -94,7 +94,7 @@ function textParts({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonl
 
 function mediaParts(part: MediaPart, { isTranslated }: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
   const { '.inner': inner, '.uploaded': isUploaded, ...others } = own(part.extra, dialect);
-  const carried = membersWhere(others, (name) => !/^(?:inlineData|fileData)\./.test(name)); // they are in `.inner`
+  const carried = withoutNotes(others);
   const { kind, base64, name, detail = 'auto' } = part;
   const url = isUploaded ? part.fileId : part.url;
   if (name !== undefined && !inner) ignored.add('filename: the provider does not accept file names.');

@@ -8,7 +8,7 @@ import type { EncodedRequest } from '../dialect.ts';
 import { jsonInstruction } from '../shared/json-instruction.ts';
 import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { possibleChoice } from '../shared/tool-choice.ts';
-import { withMembers } from '../shared/nested-members.ts';
+import { withUnknown } from '../shared/nested-members.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { encodeThinking } from './encode-thinking.ts';
@@ -27,7 +27,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const quirks = translated ? all : ofOwnClients(all);
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const notes = own(call.extra, dialect);
-  const carried = Object.fromEntries(Object.entries(notes).filter(([name]) => !/^(?:generationConfig|toolConfig|systemInstruction)?\./.test(name)));
+  const carried = Object.fromEntries(Object.entries(notes).filter(([name]) => !/^(?:generationConfig|toolConfig)?\./.test(name)));
   const tools = encodeTools(call, translated, ignored);
   const instruction = quirks.jsonWithoutTools && tools.length > 0 ? jsonInstruction(call.output) : undefined;
   if (instruction !== undefined) ignored.add('response_format: this model is told of it in words, since it accepts no JSON mode beside tools.');
@@ -46,7 +46,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   return {
     body: {
       ...carried,
-      ...(system ? { systemInstruction: withMembers({ role: 'user', parts: system }, 'systemInstruction', notes) } : {}),
+      ...(system ? { systemInstruction: withUnknown({ role: 'user', parts: system }, 'systemInstruction', notes) } : {}),
       contents,
       ...(tools.length > 0 ? { tools } : {}),
       ...(isEmpty(choice) ? {} : { toolConfig: choice }),

@@ -260,7 +260,7 @@ const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|n
 
 /** Optional fields that the gateway adds, renames or translates, so that a retry can omit or change them. */
 const retriedField =
-  /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_options|prompt_cache_retention|safety_identifier|service_tier|verbosity|metadata|encoding_format)\b/;
+  /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_options|prompt_cache_retention|safety_identifier|service_tier|verbosity|moderation|metadata|encoding_format)\b/;
 
 /** Any field, where the sentence says that it is one. */
 const namedField =

@@ -2,8 +2,8 @@
  * About how many tokens of o200k a text has that comes in pieces. It walks the text as o200k's pattern would cut it, and knows what pieces cost on average.
  * Nothing of the text is kept.
  *
- * Of the exact count: English and code 1.05, JSON 0.95 to 1.15, numbers 1.0, base64 0.95, Chinese and Japanese 1.05, Russian 1.3, other languages 0.8 to 1.4,
- * emoji 0.95 to 1.15; three times as many for a row of one letter. Measured (Node 26): 2.2 µs a KB of ASCII, and 4 µs for 200 pieces of five letters.
+ * Of the exact count: English and code 1.1 to 1.2, JSON 0.95 to 1.15, numbers 1.0, Chinese 1.1, Russian 1.2, emoji 1.1 to 1.3, other languages 0.7 (Xhosa,
+ * Finnish) to 1.6 (Vietnamese); three times as many for a row of one letter. Measured (Node 26): 2.2 µs a KB of ASCII, and 4 µs for 200 pieces of five letters.
  */
 export class TokenEstimate {
   #sum = 0;
@@ -203,7 +203,7 @@ function letterStep(state: number, kind: number, isAgain: boolean, joined: numbe
     return [(state === inMarks ? 0.35 : 1) + joined, stateOf({ length: 1, consonants: isConsonant ? 1 : 0, capitals: isCapital ? 1 : 0, isOdd })];
   }
   const { length, consonants, capitals, isOdd } = word;
-  let cost = length >= longest - 1 ? 0.2 : length > 5 ? 0.12 : 0;
+  let cost = length >= longest - 1 ? 0.2 : length > 3 ? 0.2 : 0;
   if (isConsonant && consonants >= 2) cost += isAgain ? 0.15 : consonants > 2 ? 0.8 : 0.5;
   if (!isCapital && capitals > 1) cost += 1; // capitals before a word: `HTTPServer`
   if (isOdd && length >= 2) cost += 0.5;

@@ -26,7 +26,7 @@ const free = { input: 0, output: 0 };
 
 /** What a call needs to set aside of each account: its prompt and the answer that it may get. */
 export class CostEstimate {
-  /** The same at admission, for the journal, in case this process dies: by four bytes a token, as in English text, where they were not counted. */
+  /** Tokens of the prompt as the journal has them in case this process dies: by four bytes a token, as in English text, where they were not counted. */
   quickTokens: number;
   readonly #call: RoutedCall;
   readonly #step: number;

@@ -26,6 +26,9 @@ export interface CallJournal {
   readonly trouble: Fault | undefined;
 }
 
+/** Calls that are written at once when all are settled. */
+const flushedCalls = 50;
+
 /** A call that runs, as far as `settleAll` needs it. Its meter comes when it has begun. */
 export interface OpenCall {
   meter?: { settle(): unknown };
@@ -144,7 +147,11 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       return writer.settled(settledJson(row));
     },
     settleAll() {
-      for (const { open } of running.values()) open.meter?.settle();
+      let settled = 0;
+      for (const { open } of running.values()) {
+        void open.meter?.settle();
+        if (++settled % flushedCalls === 0) writer.flush(); // who ends this process may not wait for the last one
+      }
       writer.flush();
     },
     async close() {

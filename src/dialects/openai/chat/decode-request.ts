@@ -3,7 +3,7 @@ import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
 import { invalid } from '#core/fault';
-import { carryUnknown } from '../../shared/nested-members.ts';
+import { carriedOf, carryUnknown } from '../../shared/nested-members.ts';
 import { bodyFault, bounded, isGiven } from '../../shared/read-fields.ts';
 import { askedTier } from '../usage.ts';
 import { isAsItCame } from './as-it-came.ts';
@@ -116,7 +116,7 @@ function endUserOf({ safety_identifier: identifier, user }: ChatRequest): Pick<G
 
 /** Fields that only this dialect has; null counts as absent. Names with a leading dot note what the client sent: stream options, and the name of the limit. */
 function extraOf(request: ChatRequest, hasFunctions: boolean): Extra {
-  const carried = rest(request, understood);
+  const carried = carriedOf(request, understood);
   if (hasFunctions) {
     carried['.functions'] = true;
     if ('function_call' in carried) carried['.function_call'] = true;

@@ -4,7 +4,7 @@ import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
 import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
-import { membersWhere, own, textOf, type Json, type JsonObject } from '#core/json';
+import { isObject, own, textOf, withoutNotes, type Json, type JsonObject } from '#core/json';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
@@ -28,7 +28,7 @@ import { nameOf, nothingLeft } from '../part-names.ts';
 import { encodeMedia } from './media.ts';
 import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
-import { withMembers } from '../../shared/nested-members.ts';
+import { withUnknown } from '../../shared/nested-members.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
@@ -49,6 +49,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   if (output.warning !== undefined) ignored.add(output.warning);
   const turns = translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns;
   const messages = encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored);
+  const format = formatOf(output.format, notes, translated);
   const body: Record<string, Json> = {
     ...carried,
     model,
@@ -56,7 +57,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...encodeSampling(translated ? withFewStops(sampling, quirks, ignored) : sampling, maxTokensName(call, quirks), quirks.seedField),
     ...(hasOlderFunctions(call) && !translated ? encodeFunctions(call) : {}),
     ...encodeTools(call, quirks, ignored),
-    ...(output.format ? { response_format: withMembers(output.format, 'response_format', notes) } : {}),
+    ...(format ? { response_format: format } : {}),
   };
   const user = encodedUser(call, carried);
   if (user) body['user'] = user.user;
@@ -86,14 +87,18 @@ function placed(messages: readonly JsonObject[], call: GenerateCall, { userAfter
   return translated && prefix && last?.['role'] === 'assistant' && last['tool_calls'] === undefined ? [...all.slice(0, -1), { ...last, prefix: true }] : all;
 }
 
-/** Notes of the dialect to itself, and the members of objects that are carried by their paths. */
-const isNested = /^(?:response_format|tool_choice)?\./;
+/** Clients of this wire may have written more than it has, also in a format that is the default. */
+function formatOf(format: JsonObject | undefined, notes: JsonObject, translated: boolean): JsonObject | undefined {
+  const { json_schema: schema } = format ?? {};
+  const whole = schema === undefined ? format : { ...format, json_schema: withUnknown(schema, 'response_format.json_schema', notes) };
+  return withUnknown(whole, 'response_format', notes, translated ? undefined : { type: 'text' });
+}
 
 /** Notes of the dialect to itself are no fields; those of thinking keep the client's own spelling. */
 const fieldsOf = (notes: JsonObject): JsonObject => {
   const { '.thinking': thinking, '.reasoning': reasoning } = notes;
   return {
-    ...membersWhere(notes, (name) => !isNested.test(name)),
+    ...withoutNotes(notes),
     ...(thinking === undefined ? {} : { thinking }),
     ...(reasoning === undefined ? {} : { reasoning }),
   };
@@ -110,9 +115,16 @@ function encodeTools({ tools: all, ...call }: GenerateCall, { allowedTools = !is
   return {
     ...searching,
     tools,
-    ...(chosen.choice ? { tool_choice: withMembers(encodeToolChoice(chosen.choice, declared), 'tool_choice', own(call.extra, dialect)) } : {}),
+    ...(chosen.choice ? { tool_choice: choiceWithUnknown(encodeToolChoice(chosen.choice, declared), own(call.extra, dialect)) } : {}),
     ...(call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
   };
+}
+
+function choiceWithUnknown(choice: Json, notes: JsonObject): Json {
+  if (!isObject(choice)) return choice;
+  const whole: Record<string, Json> = { ...(choice as JsonObject) };
+  for (const name of ['function', 'custom', 'allowed_tools']) if (name in whole) whole[name] = withUnknown(whole[name]!, `tool_choice.${name}`, notes);
+  return withUnknown(whole, 'tool_choice', notes);
 }
 
 /** OpenAI accepts up to four stop sequences. https://platform.openai.com/docs/api-reference/chat/create */

@@ -5,7 +5,7 @@ import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
 import { isEmpty, isObject, membersWhere, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { invalid } from '#core/fault';
-import { carryUnknown } from '../../shared/nested-members.ts';
+import { carriedOf, carryUnknown } from '../../shared/nested-members.ts';
 import { bodyFault, bounded, isGiven } from '../../shared/read-fields.ts';
 import { askedTier } from '../usage.ts';
 import { orderTurns } from './order-turns.ts';
@@ -171,7 +171,7 @@ const effort: ReadonlySet<string> = new Set(['effort']);
 
 /** Fields that only this dialect has, also for the chat dialect where both have them. Names with a leading dot are notes for providers of this wire. */
 function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: Omit<Chosen, 'toolChoice'>): Extra {
-  const carried: Record<string, Json> = rest(request, understood);
+  const carried: Record<string, Json> = carriedOf(request, understood);
   if (carried['truncation'] === 'disabled') delete carried['truncation'];
   if (isGiven(request.metadata)) carried['metadata'] = inTexts(request.metadata);
   if (toolChoice !== undefined) carried['tool_choice'] = toolChoice;

@@ -18,16 +18,13 @@ import { possibleChoice } from '../../shared/tool-choice.ts';
 import { encodeInput } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutBreakpoints } from './model-fields.ts';
-import { withMembers } from '../../shared/nested-members.ts';
+import { withUnknown } from '../../shared/nested-members.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { isReasoning } from './thoughts.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
 const withLogprobs = 'message.output_text.logprobs';
-
-/** Notes of the dialect to itself, and the members of objects that are carried by their paths. */
-const isNested = /^(?:text|reasoning|tool_choice|stream_options)?\./;
 
 /**
  * Call → a responses request, with the whole conversation: nothing is stored upstream, so encrypted thoughts are requested. Except for `store` and `include`, a
@@ -41,7 +38,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const unknown = dropped.filter((name) => !(name in sister) && !isUserField(name, call));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);
-  const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...membersWhere(notes, (name) => !isNested.test(name)) };
+  const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const user = encodedUser(call, carried);
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(withWholeAnswers(call));
@@ -54,8 +51,9 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   ];
   const include = [...new Set(quirks.encrypted === false ? requested.filter((one) => one !== encrypted) : [...requested, encrypted])];
   const { effort, reasoning } = encodeReasoning(call, quirks, ignored);
-  const text = withMembers({ ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) }, 'text', notes);
-  const streamOptions = withMembers({}, 'stream_options', notes);
+  const format = withUnknown(encodeOutput(call), 'text.format', notes, isTranslated(call, dialect) ? undefined : { type: 'text' });
+  const text = withUnknown({ ...(format ? { format } : {}), ...(verbosity === undefined ? {} : { verbosity }) }, 'text', notes);
+  const streamOptions = withUnknown({}, 'stream_options', notes);
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
   const limited = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
@@ -67,7 +65,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? fitTurns(turns, ignored) : turns, ignored)],
     ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(limited, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
-    ...(!isEquipped || choice === undefined ? {} : { tool_choice: withMembers(choice, 'tool_choice', notes) }),
+    ...(!isEquipped || choice === undefined ? {} : { tool_choice: withUnknown(choice, 'tool_choice', notes) }),
     ...(!isEquipped || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
     ...(isEmpty(reasoning) ? {} : { reasoning }),
     ...(isEmpty(text) ? {} : { text }),
@@ -103,16 +101,16 @@ function encodeSampling({ temperature, topP, maxTokens, logprobs }: Omit<Samplin
   };
 }
 
-function encodeOutput({ output }: GenerateCall): JsonObject {
+function encodeOutput({ output }: GenerateCall): JsonObject | undefined {
   switch (output.type) {
     case 'text':
-      return {};
+      return undefined;
     case 'json':
-      return { format: { type: 'json_object' } };
+      return { type: 'json_object' };
     case 'schema': {
       const { name = 'answer', description, schema, strict } = output;
       const more = { ...(description === undefined ? {} : { description }), ...(strict === undefined ? {} : { strict }) };
-      return { format: { type: 'json_schema', name, schema, ...more } };
+      return { type: 'json_schema', name, schema, ...more };
     }
     default:
       return output satisfies never;
