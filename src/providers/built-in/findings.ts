@@ -107,19 +107,25 @@ interface Label {
   readonly to: number;
 }
 
-/** Of two values with one label the later one wins; a value that merely follows a word counts only if there is no other. */
+/**
+ * Of two values with one label the later one wins; a value that merely follows a word counts only if there is no other. A value ends where one of `names` is the
+ * next label; one that begins with `=` also at any other label with `=`.
+ */
 function labelsIn(text: string, words: readonly Word[], names: ReadonlySet<string>): Map<string, Label> {
   const labels = new Map<string, Label>();
   const beside = new Map<string, Label>();
-  let next = words.length;
+  let nextName = words.length;
+  let nextEquation = words.length;
   for (let at = words.length - 1; at >= 0; at--) {
     const word = words[at]!;
     if (isSeparator(word)) {
       const found = labelsBefore(text, words, at);
+      const next = word.text === '=' && nextEquation > at + 1 ? Math.min(nextName, nextEquation) : nextName;
       const value = valueAfter(text, words, at, next);
       const label = { value, from: word.to, to: Math.min(word.to + longestValue, words[next]?.from ?? text.length) };
       for (const { name } of value === '' ? [] : found) if (!labels.has(name)) labels.set(name, label);
-      next = found.findLast(({ name }) => names.has(name))?.at ?? (endsLabel(words, at) ? (found[0]?.at ?? next) : next);
+      nextName = found.findLast(({ name }) => names.has(name))?.at ?? nextName;
+      if (word.text === '=') nextEquation = found[0]?.at ?? nextEquation;
     } else if (isWord(word)) {
       const value = valueBeside(text, words, at);
       const name = flattened(word.text);
@@ -140,12 +146,6 @@ function labelsBefore(text: string, words: readonly Word[], at: number): { reado
     found.push({ name: flattened(text.slice(first!.from, words[at - quote - 1]!.to)), at: at - quote - count });
   }
   return found;
-}
-
-/** Whether the separator at `at` makes a label of any word before it. `is` does so with known ones only; a colon may be part of a time or of a title. */
-function endsLabel(words: readonly Word[], at: number): boolean {
-  const { text, to } = words[at]!;
-  return text === '=' || (text === ':' && words[at + 1]?.from !== to && /^\p{Ll}/u.test(words[at - 1]?.text ?? ''));
 }
 
 /** The value that follows a word without a separator: in quotation marks, of which one that is joined to the word ends a quotation, or a name or number. */

@@ -64,6 +64,9 @@ describe('5 MB of one thing', () => {
     '<doc ',
     '<doc id="1">a. ',
     'a=b ',
+    'a\n\n',
+    '1\n\n',
+    'a__a ',
     '```\n',
   ];
   const wanted = {
@@ -82,7 +85,7 @@ describe('5 MB of one thing', () => {
     expect(held(callOf(message))).toBeLessThan(most);
     expect(held(callOf(message, { output: { type: 'json' } }))).toBeLessThan(most);
     expect(held(callOf(message, schema(wanted)))).toBeLessThan(most);
-    expect(held(callOf(message, { tools: [tool('a_b', { x: { type: 'string' } })] }))).toBeLessThan(most);
+    expect(held(callOf(message, { tools: [tool('a_b', { x: { type: 'string' } }), tool('s__a')] }))).toBeLessThan(most);
     expect(held(callOf(`Say exactly: ${message}`))).toBeLessThan(most);
     expect(held(callOf(`Summarise: ${message}`))).toBeLessThan(most);
   });

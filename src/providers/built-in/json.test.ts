@@ -66,11 +66,27 @@ describe('rules 2 and 7, JSON', () => {
         `the ${a} is ${one} ${two} ${b} ${b} is ${three}`,
         `${a}: ${one} ${two},${b}-${b}: ${three}`,
         `"${a}": "${one} ${two}" "${b}_${b}": "${three}"`,
-        `${a}: ${one} ${two} other: ${one} ${b}_${b}: ${three}`,
+        `${a}=${one} ${two} other=${one} ${b}_${b}: ${three}`,
       ])
         expect(await json(said, { output })).toEqual(expected);
       expect(await json(`${a}: New ${capital(one!)}: ${two}`, { output })).toMatchObject({ [a!]: `New ${capital(one!)}` });
       expect(await json(`${a}: 10:30 ${b}-${b}: x=1`, { output })).toEqual({ [a!]: '10:30', [`${b}_${b}`]: 'x=1' });
+    }));
+
+  test('what looks like a label but is none of the schema is part of a value, or ends it at the colon', () =>
+    holds(distinct(4), async ([name, one, two, three]) => {
+      const output = { type: 'schema', schema: { type: 'object', properties: { [name!]: text } } } as const;
+      const rows = [
+        [`${name}: SELECT ${one} FROM ${two} WHERE id=5`, `SELECT ${one} FROM ${two} WHERE id=5`],
+        [`${name}: select ${one} where ${two} = 3`, `select ${one} where ${two} = 3`],
+        [`the ${name} is make ${capital(one!)}=${two} ${three}`, `make ${capital(one!)}=${two} ${three}`],
+        [`${name}: ^${one}=${two}$`, `^${one}=${two}$`],
+        [`${name}: ${one} ${two}: ${three}`, `${one} ${two}`],
+        [`${name}: the ${one}: first ${two}…`, `the ${one}`],
+        [`${name}=${one} ${two}=${three}`, one],
+        [`${name}=${one}=${two} ${three}`, `${one}=${two} ${three}`],
+      ] as const;
+      for (const [said, value] of rows) expect(await json(said, { output })).toEqual({ [name!]: value });
     }));
 
   test('a list ends where the next value is named', () =>

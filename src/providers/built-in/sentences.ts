@@ -59,7 +59,9 @@ function piecesOf(line: string, before: string | undefined): Piece[] {
   const pieces: Piece[] = [];
   let passage = before;
   let from = label.exec(line.slice(0, 40))?.[0].length ?? 0;
-  for (const found of line.matchAll(mark)) {
+  if (!/\d|<\//.test(line)) return [{ text: line.slice(from), from, passage }];
+  mark.lastIndex = 0; // matchAll would copy the expression for each line
+  for (let found = mark.exec(line); found; found = mark.exec(line)) {
     const number = found[1] ?? found[2] ?? found[3] ?? found[4];
     if (!found[0].startsWith('<') && !isOpening(line.slice(0, found.index), Number(number), passage)) continue;
     if (found.index > from) pieces.push({ text: line.slice(from, found.index), from, passage });

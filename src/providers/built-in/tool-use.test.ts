@@ -103,6 +103,31 @@ describe('rules 1, 3, 5 and 6, tools', () => {
       expect(await usesOf(`use 3 of ${value}`, { tools: [tool(`${a}__3`)] })).toEqual([]);
     }));
 
+  test('a name at a server that is one word counts with its number, or where it is called a tool', () =>
+    holds(distinct(3), async ([a, verb, value]) => {
+      const tools = [tool(`${a}__${verb}`, { it: text }), tool(`${a}__other`)];
+      for (const named of [
+        `call ${verb}`,
+        `Run "${verb}"`,
+        `use the ${capital(verb!)}`,
+        `use the ${verb} tool`,
+        `Use a tool: ${verb}`,
+        `call the tool \`${verb}\``,
+        `with the ${verb} tool`,
+        `6_${verb}`,
+        `please ${a}__${verb}`,
+      ])
+        expect(await usesOf(`${named} with it: ${value}`, { tools })).toEqual([[`${a}__${verb}`, { it: value }]]);
+      for (const said of [
+        `${capital(verb!)} a poem about the ${value}.`,
+        `Please ${verb} this: ${value}`,
+        `of no use. ${verb} it: ${value}`,
+        `recall ${verb} it: ${value}`,
+        `${verb} tools with it: ${value}`,
+      ])
+        expect(await usesOf(said, { tools })).toEqual([]);
+    }));
+
   test('a tool of a namespace is named with and without it', () =>
     holds(distinct(3), async ([space, name, value]) => {
       const inner = { type: 'function', name: name!, parameters: { type: 'object', properties: { it: text }, required: ['it'] } } as const;

@@ -93,7 +93,8 @@ function partsOf(tools: readonly Usable[], message: string, isMeant: (tool: Usab
 const says =
   /(?<![\p{L}\p{N}_])(?!(?:please|now|first|next|call|use|run|try|and|or|then|also|both|again|the|tools?|functions?)(?![\p{L}\p{N}_]))[\p{L}\p{N}_]/iu;
 
-type Naming = readonly (readonly [name: string, tool: Usable])[];
+/** `isVerb`: the name may be a mere verb of the message (`read`, `write`), and counts only where the message calls it a tool. */
+type Naming = readonly (readonly [name: string, tool: Usable, isVerb?: boolean])[];
 
 /** The names that tools have in messages. Only where a message has none of one kind, the next kind counts. */
 const namings: readonly ((tools: readonly Usable[]) => Naming)[] = [
@@ -110,7 +111,15 @@ function namesAtServers(tools: readonly Usable[]): Naming {
     const [, name = ''] = /^.+?__(.+)/.exec(tool.name.slice(0, 200)) ?? [];
     return /\p{L}/u.test(name) ? [nameFor(tool, name)] : [];
   });
-  return [...Map.groupBy(names, ([name]) => name).values()].filter(({ length }) => length === 1).flat();
+  const unique = [...Map.groupBy(names, ([name]) => name).values()].filter(({ length }) => length === 1).flat();
+  return unique.map(([name, tool]) => [name, tool, !name.includes(' ')]);
+}
+
+/** Whether the message calls the word from `from` to `to` a tool: `call lookup`, `use the lookup`, `the tool lookup`, `the lookup tool`. */
+function isCalledTool(message: string, from: number, to: number): boolean {
+  const before = message.slice(Math.max(0, from - 30), from);
+  if (/(?<![\p{L}\p{N}_])(?:call|use|run|tool:?)\s{1,4}(?:(?:an?|the)\s{1,4})?["'`“]?$/iu.test(before)) return true;
+  return /(?<![\p{L}\p{N}_])the\s{1,4}["'`“]?$/iu.test(before) && /^["'`”]?\s{1,4}tool(?![\p{L}\p{N}_])/iu.test(message.slice(to, to + 12));
 }
 
 /** The subject of a tool: that of `get_weather` is the weather, and a message about the weather names it if no tool is named in full. */
@@ -128,14 +137,14 @@ interface Mention {
 
 /**
  * A tool's name counts in one word (`get_weather`, `getWeather`) or in several (`get weather`), and in one also behind a number (`6_get_weather`, as lists of MCP
- * tools have it). A longer name hides a shorter one within it.
+ * tools have it). A longer name hides a shorter one within it. A mere verb counts behind a number, or where it is called a tool.
  */
 function mentioned(naming: Naming, message: string): Mention[] {
-  const byName = new Map<string, Usable>();
+  const byName = new Map<string, { readonly tool: Usable; readonly isVerb: boolean }>();
   let longest = 1;
-  for (const [name, tool] of naming) {
+  for (const [name, tool, isVerb = false] of naming) {
     if (name === '' || byName.has(name)) continue;
-    byName.set(name, tool);
+    byName.set(name, { tool, isVerb });
     longest = Math.max(longest, Math.min(8, name.split(' ').length));
   }
   const start = Math.max(0, message.length - (1 << 14));
@@ -145,10 +154,13 @@ function mentioned(naming: Naming, message: string): Mention[] {
   for (let at = 0; at < words.length; at++) {
     for (let count = Math.min(longest, words.length - at); count > 0; count--) {
       const name = flat.slice(at, at + count).join(' ');
-      const tool = byName.get(name) ?? (count === 1 ? byName.get(name.replace(/^\d{1,15} /, '')) : undefined);
-      if (!tool) continue;
+      const bare = byName.get(name);
+      const named = bare ?? (count === 1 ? byName.get(name.replace(/^\d{1,15} /, '')) : undefined);
+      if (!named) continue;
       const last = words[at + count - 1]!;
-      if (found.at(-1)?.tool !== tool) found.push({ tool, from: start + words[at]!.index, to: start + last.index + last[0].length });
+      const [from, to] = [start + words[at]!.index, start + last.index + last[0].length];
+      if (bare?.isVerb && !isCalledTool(message, from, to)) continue;
+      if (found.at(-1)?.tool !== named.tool) found.push({ tool: named.tool, from, to });
       at += count - 1;
       break;
     }
