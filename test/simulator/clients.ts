@@ -49,7 +49,10 @@ export const nameOf = ({ requestId, step }: { readonly requestId: string; readon
 
 /** Tokens in one piece. */
 const piece = 20;
-export const bytesPerToken = 4;
+/** Counts as one token, and so does each of several. */
+const word = ' word';
+
+export const tokensOf = (text: string): number => text.length / word.length;
 
 /**
  * A model with two targets, as a process asks it.
@@ -94,7 +97,7 @@ export function modelFor(
           used(asked, life);
           const tokens = Math.min(piece, says - said);
           seen.said += tokens;
-          yield [{ type: 'text', candidate: 0, text: name.repeat(bytesPerToken * tokens) }];
+          yield [{ type: 'text', candidate: 0, text: word.repeat(tokens) }];
           if (asked.fate === 'cut' && said > says / 2) throw new Fault('upstream-failed', 'cut', { elsewhere: true });
         }
         yield [
@@ -153,7 +156,7 @@ async function answered(asked: Asked, serving: Serving, context: Context, ended:
       if (!life.isAlive) return;
       for (const event of said) {
         if (event.type !== 'text') continue;
-        asked.heard += event.text.length / bytesPerToken;
+        asked.heard += tokensOf(event.text);
         asked.heardFrom.add(event.text[0]!);
       }
     }

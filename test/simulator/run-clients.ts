@@ -4,7 +4,7 @@ import { Fault, faultOf } from '#core/fault';
 import type { Generate } from '#core/generate';
 import { isRunning } from '../../src/faces/chatcompat/responses/continuation.ts';
 import type { Entry } from '../../src/faces/chatcompat/responses/stored-body.ts';
-import { bytesPerToken, fresh, nameOf, type Asked } from './clients.ts';
+import { fresh, nameOf, tokensOf, type Asked } from './clients.ts';
 import type { Serving } from './machine.ts';
 import type { RunsModel } from './runs-model.ts';
 
@@ -56,7 +56,7 @@ export function witnessedTakes({ calls, asked: all, ended, over }: TakesParts): 
         for await (const said of generate(call, context)) {
           for (const event of said) {
             if (event.type !== 'text') continue;
-            asked.heard += event.text.length / bytesPerToken;
+            asked.heard += tokensOf(event.text);
             asked.heardFrom.add(event.text[0]!);
           }
           yield said;

@@ -146,14 +146,7 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       rows++;
       return writer.settled(settledJson(row));
     },
-    settleAll() {
-      let settled = 0;
-      for (const { open } of running.values()) {
-        void open.meter?.settle();
-        if (++settled % flushedCalls === 0) writer.flush(); // who ends this process may not wait for the last one
-      }
-      writer.flush();
-    },
+    settleAll: () => settleRunning(running, writer),
     async close() {
       cancelLook();
       const lost = await writer.close();
@@ -161,6 +154,16 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       await segments.close();
     },
   };
+}
+
+/** Settles all calls that run. What some cost is written before the others are looked at: who ends this process may not wait for the last one. */
+function settleRunning(running: OpenMap<Running>, writer: SegmentWriter): void {
+  let settled = 0;
+  for (const { open } of running.values()) {
+    void open.meter?.settle();
+    if (++settled % flushedCalls === 0) writer.flush();
+  }
+  writer.flush();
 }
 
 /** Writes calls that began long ago down again, the oldest first: a file can go when no call in it runs. @param most bytes */

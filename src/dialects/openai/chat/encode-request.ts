@@ -122,7 +122,7 @@ function encodeTools({ tools: all, ...call }: GenerateCall, { allowedTools = !is
 
 function choiceWithUnknown(choice: Json, notes: JsonObject): Json {
   if (!isObject(choice)) return choice;
-  const whole: Record<string, Json> = { ...(choice as JsonObject) };
+  const whole: Record<string, Json> = { ...choice };
   for (const name of ['function', 'custom', 'allowed_tools']) if (name in whole) whole[name] = withUnknown(whole[name]!, `tool_choice.${name}`, notes);
   return withUnknown(whole, 'tool_choice', notes);
 }
