@@ -143,7 +143,7 @@ test('of a transcript that breaks off the text is booked, and nothing of what st
 });
 
 test('a long transcript without usage and without a blank line behind it costs its text', async () => {
-  const whole = `data: ${JSON.stringify({ type: 'transcript.text.done', text: 'four'.repeat(1000) })}`;
+  const whole = `data: ${JSON.stringify({ type: 'transcript.text.done', text: ' four'.repeat(1000) })}`;
   for (const body of [whole, `${whole}\nid: 7`]) {
     upstream.script(says(/./, 'text/event-stream', body));
     const answer = await kinds.transcript.ask('one');
