@@ -29,10 +29,10 @@ export interface ServerTools {
     signal: AbortSignal,
   ): Promise<{ readonly tools: readonly ServerTool[]; readonly unknown: readonly string[] }>;
   /**
-   * Judges a server that a provider would connect to, as one that the gateway connects to.
+   * Judges servers that a provider would connect to, as those that the gateway connects to.
    * @throws Fault `forbidden` or `invalid` naming the field
    */
-  permits(caller: ServerToolCaller, server: OtherServer): void;
+  permits(caller: ServerToolCaller, others: readonly OtherServer[]): void;
   /**
    * The tools of a server that the client names. Undefined: it is none that the gateway calls, and the provider may.
    * @throws Fault `not-found`, `forbidden` or `invalid` naming the field; the signal's reason

@@ -57,6 +57,37 @@ describe.each([
   });
 });
 
+describe('names with dots', () => {
+  const dotted = (object: object, name: string) => ({ ...object, [name]: 'FORBIDDEN' });
+
+  test.each([
+    [
+      'chat',
+      dotted(
+        { response_format: { type: 'text' }, tools: [{ type: 'function', function: tool }], tool_choice: { type: 'function', function: { name: 'f' } } },
+        'tool_choice.function.name',
+      ),
+    ],
+    ['responses', dotted({ text: { format: { type: 'json_schema', name: 'a', schema } } }, 'text.format')],
+    ['messages', dotted({ tools: [{ name: 'f', input_schema: tool.parameters }], tool_choice: { type: 'tool', name: 'f' } }, 'tool_choice.name')],
+    ['gencompat', dotted({ systemInstruction: { parts: [{ text: 'harmless' }] } }, 'systemInstruction.parts')],
+    ['responses', { '.unknown': { text: { format: 'FORBIDDEN' } }, text: { format: { type: 'json_schema', name: 'a', schema } } }],
+  ])('replace nothing in a request of the %s interface: %j', async (face, body) => {
+    await ask(face, face === 'gencompat' ? 'gemini' : face, body);
+    const { text, tool_choice: choice, systemInstruction: system } = upstream.requests.at(-1)!.json as Body;
+    expect(JSON.stringify([text, choice, system])).not.toContain('FORBIDDEN');
+  });
+
+  test('are sent like others, however many there are', async () => {
+    upstream.reset();
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`format.schema.properties.z${at}`, 1]));
+    await ask('responses', 'responses', { text: { format: { type: 'json_schema', name: 'a', schema, ...many }, ...many } }); // minutes, were all looked through for each
+    expect(upstream.requests[0]!.json).toMatchObject({
+      text: { 'format.schema.properties.z4999': 1, format: { 'format.schema.properties.z4999': 1, schema } },
+    });
+  });
+});
+
 test('a content that nobody knows is named by its member', async () => {
   const parts = [{ text: 'hi' }, { nope: 1 }];
   expect((await ask('gencompat', 'built-in', { contents: [{ role: 'user', parts }] })).warnings).toContain('nope: the built-in model does not know');

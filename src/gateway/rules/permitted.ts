@@ -7,7 +7,7 @@ export function permitted({ permits }: Pick<ServerTools, 'permits'>, inner: Gene
   return where(
     (call: Call) => (isConversation(call) ? call.otherServers : undefined),
     (servers, call, context) => {
-      for (const server of servers) permits(context.caller, server);
+      permits(context.caller, servers);
       return inner(call, context);
     },
     inner,

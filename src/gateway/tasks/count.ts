@@ -33,7 +33,7 @@ const mostSeconds = 10;
 export function counting({ models, guards, waits, health, countTokens, tools }: CountingDeps): CountPrompt {
   return async (call, context) => {
     const { caller, signal } = context;
-    for (const server of call.otherServers ?? []) tools.permits(caller, server);
+    if (call.otherServers) tools.permits(caller, call.otherServers);
     const route = modelNamed(models(caller), call.model);
     const [target] = placesOf(route?.targets ?? []);
     if (route && target?.countTokens && health.state(target).state === 'ok' && !guards().of({ ...call, route }, caller)) {

@@ -23,14 +23,20 @@ export interface ServerToolsDeps {
   readonly met: () => Promise<void>;
 }
 
+/** Far more than a model has use for. */
+const mostOthers = 100;
+
 /** The tools of MCP servers, as the gateway calls them for models. */
 export function serverTools({ tools, servers, policy, approved, met }: ServerToolsDeps): ServerTools {
-  const permits: ServerTools['permits'] = (caller, { url, field }) => {
-    requireScope(caller, field);
-    if (caller.mcpTools)
-      throw new Fault('forbidden', `${field}: the key may call only some tools, and a provider would call any of the server.`, { field, reason: 'scope' });
-    if (url !== undefined) permittedUrl(url, policy(), field);
-    else if (policy().mode === 'whitelist') throw notListed(field);
+  const permits: ServerTools['permits'] = (caller, others) => {
+    for (const [at, { url, field }] of others.entries()) {
+      if (at === mostOthers) throw invalid(field, `is beyond the ${mostOthers} MCP servers that a request may name`);
+      requireScope(caller, field);
+      if (caller.mcpTools)
+        throw new Fault('forbidden', `${field}: the key may call only some tools, and a provider would call any of the server.`, { field, reason: 'scope' });
+      if (url !== undefined) permittedUrl(url, policy(), field);
+      else if (policy().mode === 'whitelist') throw notListed(field);
+    }
   };
   return {
     permits,
@@ -38,8 +44,8 @@ export function serverTools({ tools, servers, policy, approved, met }: ServerToo
       const { field, credential } = wanted;
       const entry = wanted.url === undefined ? undefined : entryOf(wanted.url, policy());
       if (wanted.isProviders || (wanted.url !== undefined && !entry)) {
-        if (wanted.url !== undefined) permits(caller, { url: wanted.url, field: `${field}.server_url` });
-        if (wanted.isProviders) permits(caller, { field });
+        if (wanted.url !== undefined) permits(caller, [{ url: wanted.url, field: `${field}.server_url` }]);
+        if (wanted.isProviders) permits(caller, [{ field }]);
         return undefined;
       }
       requireScope(caller, field);
