@@ -203,7 +203,7 @@ function letterStep(state: number, kind: number, isAgain: boolean, joined: numbe
     return [(state === inMarks ? 0.35 : 1) + joined, stateOf({ length: 1, consonants: isConsonant ? 1 : 0, capitals: isCapital ? 1 : 0, isOdd })];
   }
   const { length, consonants, capitals, isOdd } = word;
-  let cost = length >= longest - 1 ? 0.2 : length > 3 ? 0.2 : 0;
+  let cost = length >= longest - 1 ? 0.2 : length > 4 ? 0.25 : 0;
   if (isConsonant && consonants >= 2) cost += isAgain ? 0.15 : consonants > 2 ? 0.8 : 0.5;
   if (!isCapital && capitals > 1) cost += 1; // capitals before a word: `HTTPServer`
   if (isOdd && length >= 2) cost += 0.5;
