@@ -62,10 +62,13 @@ describe.each(items.map((item) => ({ item, type: item.type })))('an item of the 
     expect(sent()[1]).toEqual(item);
   });
 
-  test.skipIf(type === 'tool_search_output')('is named in a warning where the model is of another wire', async () => {
-    const { id } = await read('/conversations', { items: given });
-    const { data } = await read(`/conversations/${id}/items?order=asc`);
-    const answer = await read('/responses', { model: 'claude-haiku-4-5', input: data });
-    expect([answer.http, answer.warnings]).toEqual([200, expect.stringContaining(type)]);
-  });
+  // the tools that a search found are declared on other wires: nothing of it is lost
+  if (type !== 'tool_search_output') {
+    test('is named in a warning where the model is of another wire', async () => {
+      const { id } = await read('/conversations', { items: given });
+      const { data } = await read(`/conversations/${id}/items?order=asc`);
+      const answer = await read('/responses', { model: 'claude-haiku-4-5', input: data });
+      expect([answer.http, answer.warnings]).toEqual([200, expect.stringContaining(type)]);
+    });
+  }
 });
