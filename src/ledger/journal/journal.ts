@@ -159,11 +159,14 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
 /** Settles all calls that run. What some cost is written before the others are looked at: who ends this process may not wait for the last one. */
 function settleRunning(running: OpenMap<Running>, writer: SegmentWriter): void {
   let settled = 0;
-  for (const { open } of running.values()) {
-    void open.meter?.settle();
-    if (++settled % flushedCalls === 0) writer.flush();
+  try {
+    for (const { open } of running.values()) {
+      void open.meter?.settle();
+      if (++settled % flushedCalls === 0) writer.flush();
+    }
+  } finally {
+    writer.flush();
   }
-  writer.flush();
 }
 
 /** Writes calls that began long ago down again, the oldest first: a file can go when no call in it runs. @param most bytes */
