@@ -56,7 +56,8 @@ test('what is kept is answered without an input, null included; where nothing is
   expect(await textsOf(id)).toEqual(['user: one', 'assistant: good day', 'assistant: good day']);
   const { id: first } = await create({});
   const second = await create({ input: undefined, previous_response_id: first });
-  expect((await create({ input: undefined, previous_response_id: second.id, background: true })).http).toBe(200);
+  const run = await create({ input: undefined, previous_response_id: second.id, background: true });
+  await expect.poll(async () => (await ask(`${responses}/${run.id}`)).status).toBe('completed');
   expect((await ask(`${responses}/${second.id}/input_items`)).http).toBe(200);
   const { id: empty } = await ask(conversations, {});
   for (const more of [{}, { conversation: empty }]) expect((await create({ input: undefined, ...more })).error.param).toBe('input');
