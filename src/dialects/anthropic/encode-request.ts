@@ -21,6 +21,7 @@ import { cacheBreakpoint, isSignedThought, type Notes } from './encode-messages.
 import { withFewBreakpoints } from './cache-breakpoints.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
+import { plainRequest } from './plain-request.ts';
 import { withoutTrailingThoughts } from '../shared/trailing-thoughts.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
@@ -43,6 +44,8 @@ export interface RequestOptions extends OutputLimit {
  * @throws Fault `invalid` where nothing of a message can be sent
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: RequestOptions = {}): EncodedRequest {
+  const plain = plainRequest(asked, model, quirks, options);
+  if (plain) return plain;
   const ignored = new Set([...droppedFields(asked), ...ignoredIn(asked, supports(quirks))]);
   const maxOutputTokens = outputLimit(quirks, options);
   const call = withinOutputLimit(asked, maxOutputTokens, dialect, ignored);

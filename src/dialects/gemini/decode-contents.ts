@@ -85,6 +85,7 @@ const contentMembers = ['text', 'inlineData', 'fileData', 'functionCall', 'funct
 const known = new Set<string>([...contentMembers, 'thought']);
 
 function partOf(part: WirePart, field: string, calls: Calls): Part {
+  if (isTextAlone(part)) return { type: 'text', text: part.text };
   const given = contentMembers.filter((name) => isGiven(part[name]));
   if (given.length > 1) throw invalid(field, `must have one of ${given.join(' and ')}, not both`);
   const others = rest(part, known);
@@ -99,6 +100,11 @@ function partOf(part: WirePart, field: string, calls: Calls): Part {
   if (thoughtSignature !== undefined && isEmpty(unknown)) return { type: 'text', text: '', ...carried };
   if (isEmpty(unknown)) throw invalid(field, `must have one of ${contentMembers.join(', ')}`);
   return foreignOf(part, field); // a newer kind of content
+}
+
+function isTextAlone(part: WirePart): part is WirePart & { readonly text: string } {
+  for (const name in part) if (name !== 'text') return false;
+  return typeof part.text === 'string';
 }
 
 /** The gateway's own token is in the place of a signature where another wire's thoughts were shown. */
@@ -228,18 +234,20 @@ interface OpenCalls {
 /** Matches function results to calls: a result without an id belongs to the first unanswered call of its name, one that no result names if there is any. */
 class Calls {
   readonly #open = new Map<string, OpenCalls>();
+  readonly #contents: readonly WireContent[];
   /** The ids of all results. */
-  readonly #named: ReadonlySet<string>;
+  #named: ReadonlySet<string> | undefined;
   #count = 0;
 
   constructor(contents: readonly WireContent[]) {
-    this.#named = new Set(contents.flatMap(({ parts }) => parts.flatMap(({ functionResponse }) => functionResponse?.id || [])));
+    this.#contents = contents;
   }
 
   called(name: string, given: string | null | undefined): string {
     const id = given ? given : this.#next();
     let open = this.#open.get(name);
     if (!open) this.#open.set(name, (open = { named: { ids: [], at: 0 }, others: { ids: [], at: 0 }, counts: new Map() }));
+    this.#named ??= new Set(this.#contents.flatMap(({ parts }) => parts.flatMap(({ functionResponse }) => functionResponse?.id || [])));
     (this.#named.has(id) ? open.named : open.others).ids.push(id);
     const count = open.counts.get(id);
     if (count) count.waiting++;

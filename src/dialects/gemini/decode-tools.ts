@@ -10,6 +10,7 @@ import { carriedAs, dialect, type WireFunction, type WireTool } from './wire.ts'
 
 /** Each function declaration becomes a tool; each other member of a tool becomes a foreign tool, unchanged. */
 export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
+  if (tools.length === 0) return [];
   const names = new Set<string>();
   return tools.flatMap((tool, at): readonly Tool[] => {
     const functions = (tool.functionDeclarations ?? []).map((one, place) => {
@@ -33,7 +34,8 @@ export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
 
 /** https://ai.google.dev/api/caching#McpServer */
 export function otherServersOf(tools: readonly WireTool[] | null | undefined): Pick<GenerateCall, 'otherServers'> {
-  const otherServers = (tools ?? []).flatMap((tool, at): readonly OtherServer[] => {
+  if (!tools || tools.length === 0) return {};
+  const otherServers = tools.flatMap((tool, at): readonly OtherServer[] => {
     const { mcpServers: servers } = tool as { readonly mcpServers?: unknown };
     const field = `tools[${at}].mcpServers`;
     if (!isGiven(servers)) return [];

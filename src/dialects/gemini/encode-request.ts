@@ -13,6 +13,7 @@ import { describedSchema } from '../shared/read-fields.ts';
 import { encodeConversation } from './encode-contents.ts';
 import { encodeThinking } from './encode-thinking.ts';
 import { support, supports } from './capabilities.ts';
+import { plainRequest } from './plain-request.ts';
 import { bareRefs } from './schema.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
@@ -23,6 +24,8 @@ import { dialect } from './wire.ts';
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = {}, limits: OutputLimit = {}): EncodedRequest {
+  const plain = plainRequest(call);
+  if (plain) return plain;
   const translated = isTranslated(call, dialect);
   const quirks = translated ? all : ofOwnClients(all);
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);

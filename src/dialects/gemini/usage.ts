@@ -33,7 +33,7 @@ export function usageOf(value: unknown): Usage | undefined {
 }
 
 /** What service tiers cost, as multiples of the usual price: the list of most models has about 1.8 for `priority`. https://ai.google.dev/gemini-api/docs/pricing */
-const tierRates: ReadonlyMap<string | undefined, number> = new Map([
+const tierRates: ReadonlyMap<string, number> = new Map([
   ['flex', 0.5],
   ['priority', 1.8],
 ]);
@@ -41,7 +41,7 @@ const tierRates: ReadonlyMap<string | undefined, number> = new Map([
 /** @param tier of a request or a usage: `priority`, `SERVICE_TIER_PRIORITY`; on the cloud platform `ON_DEMAND_PRIORITY` */
 const rateOf = (tier: unknown): number => tierRates.get(nameOf(tier)) ?? 1;
 
-const nameOf = (tier: unknown): string | undefined => textOf(tier).toLowerCase().split('_').at(-1);
+const nameOf = (tier: unknown): string => (typeof tier === 'string' ? tier.toLowerCase().slice(tier.lastIndexOf('_') + 1) : '');
 
 /** `priority` costs 75 to 100 % more than usual: the most of it is set aside. https://ai.google.dev/gemini-api/docs/optimization */
 export const askedTier = (tier: unknown) => askedRate(() => (nameOf(tier) === 'priority' ? 2 : rateOf(tier)));

@@ -11,7 +11,7 @@ import { isCount } from '../../shared/read-fields.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { carriedAs, dialect } from './wire.ts';
-import type { Served } from '../usage.ts';
+import { endOf, messageMembers, servedBy, startedOf } from './plain-answer.ts';
 import { usageOf } from './usage.ts';
 
 /** Any JSON object from an upstream: no member is guaranteed. */
@@ -86,7 +86,7 @@ class ResponseReader implements ItemReader {
         throw faultOfError(isObject(event['error']) ? event['error'] : event);
       case 'response.failed':
         if (!isObject(response)) throw faultOfError({});
-        this.#failed = usageOf(response['usage'], this.#servedBy(response));
+        this.#failed = usageOf(response['usage'], servedBy(response, this.#model));
         throw faultOfError(response['error'] ?? { type: 'server_error' });
       case 'response.completed':
       case 'response.incomplete':
@@ -166,17 +166,11 @@ class ResponseReader implements ItemReader {
     return this.#failed;
   }
 
-  #servedBy(response: Loose): Served {
-    return { tier: textOf(response['service_tier']), model: textOf(response['model']) || this.#model };
-  }
 
   #start(response: unknown): readonly GenerateEvent[] {
     if (this.#started) return [];
     this.#started = true;
-    const name = isObject(response) ? textOf(response['model']) : '';
-    const tier = isObject(response) ? textOf(response['service_tier']) : '';
-    const extra = tier === '' || tier === 'auto' ? {} : { extra: { 'openai-chat': { service_tier: tier } } }; // chat completions begin with it
-    return [{ type: 'started', model: name || this.#model, ignored: this.#ignored, ...extra }];
+    return [startedOf(response, this.#model, this.#ignored)];
   }
 
   #at(index: unknown): Open {
@@ -275,7 +269,7 @@ class ResponseReader implements ItemReader {
 
   #finish(response: unknown): readonly GenerateEvent[] {
     if (!isObject(response)) throw malformed();
-    const { status, error, output, usage, incomplete_details: details } = response;
+    const { status, error, output } = response;
     if (status === 'failed' || status === 'cancelled') throw faultOfError(error ?? { type: 'server_error' });
     if (status !== 'completed' && status !== 'incomplete') throw malformed();
     const items: readonly unknown[] = Array.isArray(output) ? output : [];
@@ -288,25 +282,9 @@ class ResponseReader implements ItemReader {
     if (status === 'completed' && [...this.#open.values()].some(({ call: made, done: isDone, unclosed }) => made && (!isDone || unclosed.isOpen)))
       throw malformed();
     this.#finished = true;
-    const why = isObject(details) ? textOf(details['reason']) : '';
-    const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : this.#calls > 0 ? 'tool' : 'stop';
-    const tier = textOf(response['service_tier']);
-    const counted = usageOf(usage, this.#servedBy(response));
-    const last = counted && this.#searches > 0 ? { ...counted, searches: this.#searches } : counted;
-    const others = { ...rest(response, responseMembers), ...(tier === '' ? {} : { service_tier: tier }) };
-    const finished: GenerateEvent = { type: 'finished', candidate: 0, reason, raw: why || status, ...(isEmpty(others) ? {} : carriedAs(others)) };
-    return [...events, finished, ...(last ? [{ type: 'usage' as const, usage: last }] : [])];
+    return [...events, ...endOf(response, { calls: this.#calls, searches: this.#searches, model: this.#model })];
   }
 }
-
-/** The members of a response that the gateway writes itself, and who pays the provider. All others, such as `moderation`, are carried. */
-const responseMembers = new Set(
-  (
-    'id object created_at completed_at status background error incomplete_details instructions max_output_tokens max_tool_calls model output output_text ' +
-    'parallel_tool_calls previous_response_id conversation prompt_cache_key reasoning safety_identifier service_tier store temperature text tool_choice ' +
-    'tools top_logprobs top_p presence_penalty frequency_penalty truncation usage user metadata billing'
-  ).split(' '),
-);
 
 /** Types of items that become parts of their own; all others belong to hosted tools. */
 const ownItems: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'function_call', 'custom_tool_call']);
@@ -322,7 +300,6 @@ const progress = (event: Loose): GenerateEvent => ({
 const hasItems = ({ output }: Loose): boolean => Array.isArray(output) && output.every((item: unknown) => isObject(item) && textOf(item['type']) !== '');
 
 const callMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'input', 'status']);
-const messageMembers = new Set(['type', 'id', 'role', 'content', 'status']);
 
 /** The content of a message that was not streamed, then its carried members. Neighbouring texts become one part, to which the annotations of each then refer. */
 function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {

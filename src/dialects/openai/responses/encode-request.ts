@@ -17,6 +17,7 @@ import { leftOut, unsupportedTerms } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { encodeInput } from './encode-input.ts';
 import { support } from './capabilities.ts';
+import { plainRequest } from './plain-request.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutBreakpoints } from './model-fields.ts';
 import { withUnknown } from '../../shared/nested-members.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
@@ -33,6 +34,8 @@ const withLogprobs = 'message.output_text.logprobs';
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: OutputLimit = {}): EncodedRequest {
+  const plain = plainRequest(asked, model, quirks);
+  if (plain) return plain;
   const { call, dropped } = withSisterBreakpoints(ownFilesOf(asked, dialect, quirks), dialect, quirks);
   const sister = membersWhere(own(call.extra, 'openai-chat'), (name) => sisterFields.has(name));
   const unknown = dropped.filter((name) => !(name in sister) && !isUserField(name, call));

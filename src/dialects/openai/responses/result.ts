@@ -4,15 +4,20 @@ import type { GenerateResult } from '#core/fold';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
 import { Encoder, type ResponseBeingWritten } from './encoder.ts';
+import { plainAnswer } from './plain-answer.ts';
 import { noFrame } from './output-items.ts';
+import { plainResponse } from './plain-response.ts';
 import { usageOf } from './usage.ts';
 
 /** A whole response ↔ events and results. */
 
-export const decodeResult = (body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] => reader(model, ignored).whole(body);
+export const decodeResult = (body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] =>
+  plainAnswer(body, model, ignored) ?? reader(model, ignored).whole(body);
 
 /** A whole answer → the response object, encoded as a stream of one event per part. */
 export function encodeResult(result: GenerateResult, response: ResponseBeingWritten): JsonObject {
+  const plain = plainResponse(result, response);
+  if (plain) return plain;
   const encoder = new Encoder({ ...response, frame: noFrame });
   for (const event of eventsOf(result)) encoder.encode(event);
   encoder.finish();
