@@ -11,6 +11,8 @@ export interface StoredEntry<Body> {
   readonly items: number;
   /** What was asked and answered: JSON, sealed at rest. */
   readonly body: Body;
+  /** The same as text, where its owner has it. Absent: it is made. */
+  readonly text?: string;
 }
 
 /** Where memory counts that a request cannot do without. @throws Fault `overloaded` */

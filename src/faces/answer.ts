@@ -54,7 +54,7 @@ export interface FieldWords {
 }
 
 export interface Words extends FieldWords {
-  /** Encodes a whole answer, ready for JSON. It may be stored first. */
+  /** Encodes a whole answer, ready for JSON, or as the text of its JSON. It may be stored first. */
   whole(result: GenerateResult): unknown;
   /** An encoder of frames for one stream; of one that is forwarded unparsed it gets what the provider did not report. `end` is awaited: the answer may be stored before the client sees that it is complete. */
   frames(): { encode(event: GenerateEvent): string; end(): string | Promise<string> };
@@ -226,6 +226,7 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   if (own && words.usage) exchange.sendJson(200, { ...(await parsed(forwarded!)), [words.usageMember ?? 'usage']: words.usage(own.usage) }, headers);
   else if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);
   else if (words.wholeType) exchange.send(200, ['content-type', words.wholeType, ...headers], JSON.stringify(whole));
+  else if (typeof whole === 'string') exchange.sendJsonText(200, whole, headers);
   else exchange.sendJson(200, whole, headers);
 }
 

@@ -284,7 +284,12 @@ export class Exchange implements Memory, NeededMemory {
   }
 
   sendJson(status: number, value: unknown, headers: Headers = []): void {
-    this.send(status, ['content-type', 'application/json; charset=utf-8', ...headers], JSON.stringify(value));
+    this.sendJsonText(status, JSON.stringify(value), headers);
+  }
+
+  /** @param text that of a JSON value */
+  sendJsonText(status: number, text: string, headers: Headers): void {
+    this.send(status, ['content-type', 'application/json; charset=utf-8', ...headers], text);
   }
 
   /** The head of an answer whose body follows by `write`: it goes out with the first of it. */

@@ -6,9 +6,10 @@ export interface Sealer {
   seal(plain: Uint8Array, context: string): Buffer;
   /**
    * The same for many at once: their envelopes one after the other, each `envelopeBytes` longer than what it holds. A fraction of the time.
+   * @param all a text is sealed as UTF-8, without bytes of its own before: they would outlive those who wait for a statement
    * @param memory gives the bytes for all of them. Absent: bytes of their own
    */
-  sealAll(all: readonly { readonly plain: Uint8Array; readonly context: string }[], memory?: (bytes: number) => Buffer): Buffer;
+  sealAll(all: readonly { readonly plain: Uint8Array | string; readonly context: string }[], memory?: (bytes: number) => Buffer): Buffer;
   /** @throws SealBroken: wrong key, wrong context, or changed bytes; the cause cannot be distinguished. */
   open(sealed: Uint8Array, context: string): Buffer;
 }
@@ -61,7 +62,7 @@ export function sealer(masterKey: Uint8Array): Sealer {
   const head = Buffer.of(version);
   const bound = (context: string) => Buffer.from(`${String.fromCharCode(version)}${context}`, 'utf8');
   const sealAll: Sealer['sealAll'] = (all, memory = Buffer.allocUnsafeSlow) => {
-    const envelopes = memory(all.reduce((sum, { plain }) => sum + plain.length + envelopeBytes, 0));
+    const envelopes = memory(all.reduce((sum, { plain }) => sum + Buffer.byteLength(plain) + envelopeBytes, 0));
     const random = randomBytes(saltBytes + all.length * nonceBytes);
     const salt = random.subarray(0, saltBytes);
     const key = dataKey(salt);
@@ -76,7 +77,7 @@ export function sealer(masterKey: Uint8Array): Sealer {
       append(head);
       append(salt);
       append(nonce);
-      append(cipher.update(plain));
+      append(typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain));
       append(cipher.final());
       append(cipher.getAuthTag());
     }

@@ -7,8 +7,9 @@ import type { Store } from '#store/open';
 import { secondsAhead } from '#store/database-clock';
 
 /** An entry whose body is text, about to be sealed and written. */
-export interface SerializedEntry extends Omit<StoredEntry<unknown>, 'body'> {
-  readonly plain: Buffer;
+export interface SerializedEntry extends Omit<StoredEntry<unknown>, 'body' | 'text'> {
+  /** JSON. */
+  readonly plain: string;
   /** Bytes of the sealed body. */
   readonly bytes: number;
 }
@@ -53,9 +54,8 @@ export class EntryTable<Body> {
     this.#withoutDisk = deps.store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
   }
 
-  serialized({ body, ...entry }: StoredEntry<Body>): SerializedEntry {
-    const plain = Buffer.from(JSON.stringify(body));
-    return { ...entry, plain, bytes: plain.length + envelopeBytes };
+  serialized({ body, text: plain = JSON.stringify(body), ...entry }: StoredEntry<Body>): SerializedEntry {
+    return { ...entry, plain, bytes: Buffer.byteLength(plain) + envelopeBytes };
   }
 
   /**
@@ -85,7 +85,7 @@ export class EntryTable<Body> {
 
   /** Replaces an entry while its status is one of these. @returns whether it did */
   async renew({ userId, id, previousId, status, items, plain, bytes }: SerializedEntry, statuses: readonly string[], db: Database): Promise<boolean> {
-    const body = this.#deps.seal.seal(plain, contextOf(userId, id));
+    const body = this.#deps.seal.sealAll([{ plain, context: contextOf(userId, id) }]);
     const renewed = await sql`
       update stored_response set
         previous_id = ${previousId ?? null}, status = ${status}, items = ${items}, body = ${body}, bytes = ${bytes}, expires_at = ${this.#expiry}

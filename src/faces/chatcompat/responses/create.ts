@@ -1,4 +1,4 @@
-import { entryOf, fieldWords, includedBy } from './entry.ts';
+import { entryOf, fieldWords, includedBy, type Ended } from './entry.ts';
 import { encodeFault } from '#dialects/openai/faults';
 import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
 import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/encoder';
@@ -11,7 +11,6 @@ import { membersOf } from '../../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
-import type { Part } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
@@ -64,7 +63,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const words = wordsOf(
     answering,
     { memory: exchange, progress: context.progress, named: fieldWords(continuation.isRepeating ? { text: request.text } : request, continuation) },
-    stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), continuation) : undefined,
+    stored ? (ended) => keep(deps, entryOf(caller.userId, continuation, ended), continuation) : undefined,
   );
   await answerCall(deps, exchange, { call, context, words });
 }
@@ -77,17 +76,20 @@ interface Answer {
 }
 
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
-type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
+type Keep = (ended: Ended) => Promise<boolean>;
 
 /** @param keep absent where the response is not to be kept, as it says itself then */
 function wordsOf(answering: ResponseBeingWritten, { memory, progress, named }: Answer, keep?: Keep): Words {
   const encoder = new Encoder(answering);
   const said: GenerateEvent[] = [];
+  const ended = (): Ended => ({ response: encoder.response, answer: fold(said).candidates[0]?.parts ?? [] });
   return {
     ...named,
     async whole(result) {
       const response = encodeResult(result, answering);
-      if (!keep || (await keep(response, result.candidates[0]?.parts ?? []))) return response;
+      if (!keep) return response;
+      const text = JSON.stringify(response);
+      if (await keep({ response, answer: result.candidates[0]?.parts ?? [], text })) return text;
       (progress.warnings ??= []).push('store: the response could not be kept, so that later requests cannot name it');
       return { ...response, store: false };
     },
@@ -101,13 +103,13 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, named }: A
       },
       async end() {
         const frames = encoder.finish();
-        return frames + encoder.last(!keep || (await keep(encoder.response, fold(said).candidates[0]?.parts ?? [])));
+        return frames + encoder.last(!keep || (await keep(ended())));
       },
     }),
     async fault(fault) {
       if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
       const frames = encoder.fail(encodeFault(fault).error);
-      await keep?.(encoder.response, fold(said).candidates[0]?.parts ?? []);
+      await keep?.(ended());
       return frames;
     },
   };

@@ -54,8 +54,16 @@ export function includedIn({ run, response }: StoredResponseBody): Included {
   };
 }
 
+/** A response that has ended. */
+export interface Ended {
+  readonly response: JsonObject;
+  readonly answer: readonly Part[];
+  /** That of the response as JSON, where it is there. */
+  readonly text?: string;
+}
+
 /** A response that has ended, as it is kept. */
-export function entryOf(userId: number, { previousId, said }: Pick<Continuation, 'previousId' | 'said'>, response: JsonObject, answer: readonly Part[]): Entry {
+export function entryOf(userId: number, { previousId, said }: Pick<Continuation, 'previousId' | 'said'>, { response, answer, text }: Ended): Entry {
   return {
     userId,
     id: textOf(response['id']),
@@ -63,5 +71,6 @@ export function entryOf(userId: number, { previousId, said }: Pick<Continuation,
     status: textOf(response['status']),
     items: said.length + outputOf(response).length,
     body: { response, said, answer },
+    ...(text === undefined ? {} : { text: `{"response":${text},"said":${JSON.stringify(said)},"answer":${JSON.stringify(answer)}}` }),
   };
 }

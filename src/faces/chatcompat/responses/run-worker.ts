@@ -191,7 +191,7 @@ export class RunWorker {
     const { responses, conversations } = this.#deps;
     const { userId, previousId, body } = entry;
     const continuation = { said: body.said, ...(previousId === undefined ? {} : { previousId }) };
-    const ended = entryOf(userId, continuation, response, fold(events).candidates[0]?.parts ?? []);
+    const ended = entryOf(userId, continuation, { response, answer: fold(events).candidates[0]?.parts ?? [] });
     const isComplete = run.request.stream === true && !run.spoke; // the events before a restart are lost
     const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(isComplete ? { events } : {}) } } };
     const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
