@@ -15,6 +15,7 @@ interface Group {
  * If results come last but the model would have the last word, their calls move down to them: the model is to answer the new results.
  */
 export function orderTurns(turns: readonly Turn[]): readonly Turn[] {
+  if (turns.length < 2) return turns;
   const groups: Group[] = [];
   const callers = new Map<string, Group>();
   for (const turn of turns) {

@@ -153,6 +153,7 @@ function resultOf(step: Exclude<ServerStep, { type: 'listed' }>, { called, said 
 
 /** The tools of a request: of servers whose lists are in the conversation none is given again. */
 export function withListed(tools: readonly Tool[], turns: readonly Turn[]): readonly Tool[] {
+  if (tools.length === 0) return tools;
   const listed = new Set(
     turns.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'foreign' && part.step?.type === 'listed' ? [part.step.label] : []))),
   );

@@ -1,9 +1,10 @@
-import { turnsOf } from '#dialects/openai/responses/decode-input';
+import { nothingBefore, turnsOf } from '#dialects/openai/responses/decode-input';
 import { itemFinder, listedItems, outputOf, referredResponses } from '#dialects/openai/responses/listed-items';
 import { itemPlace } from '#dialects/openai/responses/encode-items';
 import { withItemIds } from '#dialects/openai/responses/server-steps';
 import { isReasoning } from '#dialects/openai/responses/thoughts';
 import type { ResponsesRequest, WireItem } from '#dialects/openai/responses/wire';
+import { isGiven } from '#dialects/shared/read-fields';
 import { withoutTrailingThoughts } from '#dialects/shared/trailing-thoughts';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
@@ -30,6 +31,8 @@ export interface Continuation {
 
 /** Looks up what a request continues, and the stored items that it names, each once. @throws Fault `not-found` with the field, `invalid` */
 export async function continuationOf(deps: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
+  const { input, previous_response_id: previous, conversation } = request;
+  if (typeof input === 'string' && !isGiven(previous) && !isGiven(conversation)) return alone(turnsOf(input, nothingBefore));
   const { previousId, conversationId, entries } = await entriesBefore(deps, userId, request, exchange);
   const within = conversationId === undefined ? undefined : 'conversation';
   const chain = turnsOfChain(entries, within);
@@ -49,6 +52,9 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
     ...(conversationId === undefined ? {} : { conversationId }),
   };
 }
+
+/** A request that goes on from nothing. */
+const alone = (said: readonly Turn[]): Continuation => ({ before: [], itemsBefore: 0, said, hasStored: false, isRepeating: false });
 
 /** `conversation`: without the items that were removed from it. Absent: with them, since a response keeps its items. */
 type Within = 'conversation' | undefined;

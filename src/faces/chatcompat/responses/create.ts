@@ -80,9 +80,10 @@ type Keep = (ended: Ended) => Promise<boolean>;
 
 /** @param keep absent where the response is not to be kept, as it says itself then */
 function wordsOf(answering: ResponseBeingWritten, { memory, progress, named }: Answer, keep?: Keep): Words {
-  const encoder = new Encoder(answering);
+  let made: Encoder | undefined; // a whole answer needs none
+  const encoder = () => (made ??= new Encoder(answering));
   const said: GenerateEvent[] = [];
-  const ended = (): Ended => ({ response: encoder.response, answer: fold(said).candidates[0]?.parts ?? [] });
+  const ended = (): Ended => ({ response: encoder().response, answer: fold(said).candidates[0]?.parts ?? [] });
   return {
     ...named,
     async whole(result) {
@@ -99,16 +100,16 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, named }: A
           memory.need(sizeOf(event)); // the last frame says all of it again
           if (keep) said.push(event);
         }
-        return encoder.encode(event);
+        return encoder().encode(event);
       },
       async end() {
-        const frames = encoder.finish();
-        return frames + encoder.last(!keep || (await keep(ended())));
+        const frames = encoder().finish();
+        return frames + encoder().last(!keep || (await keep(ended())));
       },
     }),
     async fault(fault) {
-      if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
-      const frames = encoder.fail(encodeFault(fault).error);
+      if (progress.booked) encoder().encode({ type: 'usage', usage: progress.booked });
+      const frames = encoder().fail(encodeFault(fault).error);
       await keep?.(ended());
       return frames;
     },
