@@ -55,7 +55,8 @@ export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
 
 /** Only the content may be null, and only that of an assistant message. The gateway's own answers have empty annotations, which mean none. */
 function isPlainMessage(message: ChatMessage): boolean {
-  for (const [name, value] of Object.entries(message)) {
+  for (const name in message) {
+    const value: unknown = message[name as keyof ChatMessage];
     if (value === null && name !== 'content') return false;
     if (name === 'annotations' && Array.isArray(value) && value.length === 0) return false;
   }
