@@ -59,8 +59,7 @@ export function modelsOf(deps: ModelsDeps): Models {
     hasProviders: Object.keys(providers).length > 0,
     unusedProviders: unusedProviders(settings),
     preferred: defaults.gencompat,
-    find: (name) =>
-      known(name) ?? offered().get(name) ?? (any && isAnyName(name) ? modelOf(name, { ...any, targets: anyTargets(name, any, settings) }, deps) : undefined),
+    find: (name) => known(name) ?? offered().get(name) ?? (any && isAnyName(name) ? modelOf(name, anyModel(name, any, settings), deps) : undefined),
   };
 }
 
@@ -73,11 +72,12 @@ function has(provider: string, model: string, { settings: { providers, offeredBy
   return provider === offeredBy ? offered(provider, baseUrl).some(({ name }) => name === model) : isVendorsOwn(baseUrl, model);
 }
 
-/** Where a name goes that is none of the settings': with several providers of the environment, a vendor's own model goes to that vendor. */
-function anyTargets(name: string, { targets }: Settings['models'][string], { offeredBy, providers }: Settings): Settings['models'][string]['targets'] {
-  if (offeredBy === undefined || isVendorsOwn(providers[offeredBy]?.baseUrl ?? '', name)) return targets;
-  const own = Object.keys(providers).find((provider) => isVendorsOwn(providers[provider]!.baseUrl, name));
-  return own === undefined ? targets : [{ provider: own }];
+/** A name that is none of the settings': with several providers of the environment, a vendor's own models go to that vendor. */
+function anyModel(name: string, any: Settings['models'][string], { ownNames = {} }: Settings): Settings['models'][string] {
+  const own = Object.entries(ownNames).find(([beginning]) => name.startsWith(beginning))?.[1];
+  return own === undefined
+    ? any
+    : { ...any, kind: /embed/i.test(name) ? 'embedding' : 'chat', targets: [{ provider: own, model: name.replace(/^models\//, '') }] };
 }
 
 const nothing: ReadonlyMap<string, Model> = new Map();

@@ -79,7 +79,7 @@ function some(properties: Readonly<Record<string, Rule>>, required: readonly str
 function outcome(folder: string, text: string): string {
   writeFileSync(join(folder, 'dragoman.yaml'), text);
   try {
-    const { hidesBuiltIn, offeredBy, ...settings } = readSettings({ cwd: folder, env }).settings;
+    const { hidesBuiltIn, offeredBy, ownNames: _, ...settings } = readSettings({ cwd: folder, env }).settings;
     const isComplete = typeof hidesBuiltIn === 'boolean' && (offeredBy === undefined || offeredBy === 'openai') && complete.Check(settings);
     return isComplete ? 'settings' : 'settings that are not complete';
   } catch (error) {

@@ -33,6 +33,7 @@ export function settled(
   const folder = path === undefined ? cwd : dirname(path);
   return {
     ...settings,
+    ...(offeredBy === undefined ? {} : { ownNames: ownNames(providers, kinds) }),
     data: resolve((options['data'] ?? environment['data'] ?? !file['data']) ? cwd : folder, data),
     publicUrl: withoutSlash(publicUrl),
     providers: eachOf(providers, (provider) => placed(provider, folder, signsIn(provider, kinds) && googleCredentials && resolve(cwd, googleCredentials))),
@@ -44,6 +45,16 @@ export function settled(
 
 /** The provider of the environment that `"*"` goes to. */
 const anyProvider = ({ models }: Given): string | undefined => (models as Partial<Settings['models']> | undefined)?.['*']?.targets[0]?.provider;
+
+/** A vendor's models go to the provider with the vendor's name, else to one at its address, else to one of its dialect. */
+const ownNames = (providers: Settings['providers'], kinds: readonly ProviderKind[]): Readonly<Record<string, string>> =>
+  bare(
+    kinds.flatMap(({ dialect, fromEnvironment: { name, baseUrl, models = [] } = { name: '', baseUrl: '' } }) => {
+      const names = Object.keys(providers).filter((one) => providers[one]!.dialect === dialect);
+      const own = providers[name] ? name : (names.find((one) => withoutSlash(providers[one]!.baseUrl) === baseUrl) ?? names[0]);
+      return own === undefined ? [] : models.map((beginning): [string, string] => [beginning, own]);
+    }),
+  );
 
 /** A built-in model has its own kind even if its entry does not set one. */
 const withKinds = (models: Given): Given => eachOf(models, (model, name) => (builtInKind(name) ? { kind: builtInKind(name), ...(model as object) } : model));

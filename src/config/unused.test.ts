@@ -10,12 +10,19 @@ test.each([
   ['a provider of the file without models', up, {}, ['up']],
   ['a provider of the file with other models', `${up}\nmodels: { built-in: {} }`, {}, ['up']],
   ['those of the environment beside models of the file', 'models: { m: { targets: [{ provider: anthropic }] } }', env, ['openai']],
+  ['a provider of the file beside one of the environment', up, { OPENAI_API_KEY: 'a' }, ['up']],
+  ['a second one of a vendor', 'providers: { claude: { dialect: anthropic-messages, baseUrl: "https://c.example" } }', env, ['claude']],
 ])('%s: no model uses it', (_, yaml, env, names) => {
   expect(readFrom(yaml, { env }).unused).toEqual(names.map(said));
 });
 
 test.each([
   ['those of the environment, which answer every name', '', env],
+  [
+    "one of the file that takes a vendor's models",
+    'providers: { claude: { dialect: anthropic-messages, baseUrl: "https://c.example" } }',
+    { OPENAI_API_KEY: 'a' },
+  ],
   ['those of the environment beside plans', 'plans: { free: {} }', env],
   ['a target of a model', `${up}\nmodels: { m: { targets: [{ provider: built-in }, { provider: up }] } }`, {}],
   ['a target of every other name', `${up}\nmodels: { "*": { targets: [{ provider: up }] } }`, {}],

@@ -3,10 +3,9 @@ import { fieldOf } from './path.ts';
 import type { Settings } from './schema/index.ts';
 import type { Sources } from './sources.ts';
 
-/** Names of the providers that no model of the settings uses. Where the environment brings the model of all other names, vendors' own models are led to any provider. */
-export function unusedProviders({ providers, models, offeredBy }: Pick<Settings, 'providers' | 'models' | 'offeredBy'>): readonly string[] {
-  if (offeredBy !== undefined) return [];
-  const used = new Set(Object.values(models).flatMap(({ targets }) => targets.map(({ provider }) => provider)));
+/** Names of the providers that no model of the settings uses, and to which no names of a vendor's models go. */
+export function unusedProviders({ providers, models, ownNames = {} }: Pick<Settings, 'providers' | 'models' | 'ownNames'>): readonly string[] {
+  const used = new Set([...Object.values(models).flatMap(({ targets }) => targets.map(({ provider }) => provider)), ...Object.values(ownNames)]);
   return Object.keys(providers).filter((name) => !used.has(name));
 }
 

@@ -30,4 +30,6 @@ export interface EnvironmentProvider {
   readonly address?: string;
   /** Its address if that variable is not set. */
   readonly baseUrl: string;
+  /** How the names of the vendor's models begin, where they go to this vendor before any other: to the provider of this name, else at this address, else of this dialect. */
+  readonly models?: readonly string[];
 }

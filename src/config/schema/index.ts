@@ -93,6 +93,8 @@ type Settled = Omit<Static<ReturnType<typeof allSettings>>, 'defaults' | 'newUse
   hidesBuiltIn: boolean;
   /** The provider from the environment that answers every other name: the lists of models show what it offers. */
   offeredBy?: string;
+  /** Where `offeredBy` is set: how the names of vendors' models begin, and the provider that they go to before it. */
+  ownNames?: Record<string, string>;
 };
 
 type Fixed<Value> = Value extends object ? { readonly [Key in keyof Value]: Fixed<Value[Key]> } : Value;

@@ -76,7 +76,7 @@ export const anthropic: ProviderModule = {
   dialect: messages.name,
   serves: 'any server of the Anthropic Messages API',
   examples: { claude: { dialect: messages.name, baseUrl, apiKeys: ['${ANTHROPIC_API_KEY}'] } },
-  fromEnvironment: { name: 'anthropic', key: 'ANTHROPIC_API_KEY', baseUrl },
+  fromEnvironment: { name: 'anthropic', key: 'ANTHROPIC_API_KEY', baseUrl, models: ['claude-'] },
   unread: { ANTHROPIC_BASE_URL: 'providers.anthropic.baseUrl', ANTHROPIC_AUTH_TOKEN: 'ANTHROPIC_API_KEY' },
   make,
 };

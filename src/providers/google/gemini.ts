@@ -49,11 +49,18 @@ function isKnownThere({ url = '' }: MediaPart, { origin }: URL): boolean {
 
 const baseUrl = 'https://generativelanguage.googleapis.com/v1beta';
 
+const families = ['gemini-', 'gemma-', 'learnlm-', 'text-embedding-00', 'embedding-00', 'text-multilingual-embedding-', 'imagen-', 'veo-', 'lyria-'];
+
 export const gemini: ProviderModule = {
   dialect: dialect.name,
   serves: 'any server of the Gemini API',
   examples: { gemini: { dialect: dialect.name, baseUrl, apiKeys: ['${GEMINI_API_KEY}'] } },
-  fromEnvironment: { name: 'gemini', key: 'GEMINI_API_KEY', baseUrl },
+  fromEnvironment: {
+    name: 'gemini',
+    key: 'GEMINI_API_KEY',
+    baseUrl,
+    models: families.flatMap((beginning) => [beginning, `models/${beginning}`]),
+  },
   unread: { GOOGLE_API_KEY: 'GEMINI_API_KEY', GOOGLE_GEMINI_BASE_URL: 'providers.gemini.baseUrl' },
   make,
 };

@@ -266,15 +266,24 @@ test('with several providers from the environment a model of a vendor goes to th
   const { url, asked } = await lists({ object: 'list', data: [{ id: 'my-chat' }] });
   const server = await start({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1`, ANTHROPIC_API_KEY: 'k', GEMINI_API_KEY: 'k' } });
   const owner = async (name: string) => ((await (await server.ask(`${openaiList}/${name}`)).json()) as { owned_by: string }).owned_by;
-  expect(await Promise.all(['claude-sonnet-5', 'claude-sonnet-5-20260101', 'gemini-2.5-flash', 'my-chat', 'gpt-5.2', 'claude-unheard-of'].map(owner))).toEqual([
-    'anthropic',
-    'anthropic',
-    'gemini',
-    'openai',
-    'openai',
-    'openai',
-  ]);
+  const claude = ['claude-sonnet-5', 'claude-opus-4-20250514', 'claude-opus-4-0', 'claude-3-haiku-20240307', 'claude-3-7-sonnet-latest', 'claude-opus-6'];
+  for (const name of claude) expect(await owner(name), name).toBe('anthropic');
+  const google = ['gemini-2.5-flash', 'gemini-flash-latest', 'gemini-2.5-flash-image', 'gemini-4-pro', 'gemma-3-27b-it', 'models/gemini-2.5-pro'];
+  for (const name of [...google, 'text-embedding-004', 'gemini-embedding-001', 'gemini-embedding-9']) expect(await owner(name), name).toBe('gemini');
+  for (const name of ['my-chat', 'gpt-5.2', 'text-embedding-3-small', 'anthropic/claude-opus-5', 'my-claude-1']) expect(await owner(name), name).toBe('openai');
+  const kinds = ['text-embedding-004', 'gemini-4-pro'].map(async (name) => (await server.ask(`${openaiList}/${name}`)).json());
+  expect(await Promise.all(kinds)).toMatchObject([{ dragoman: { kind: 'embedding' } }, { dragoman: { kind: 'chat' } }]);
   expect(asked).toEqual(['GET /v1/models']);
+});
+
+test('a provider of the file takes the place of the one from the environment, whatever its address', async () => {
+  const { url } = await lists({ object: 'list', data: [{ id: 'my-chat' }] });
+  const { url: other, asked } = await lists({});
+  const env = { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1`, ANTHROPIC_API_KEY: 'k' };
+  const server = await start({ yaml: `providers: { anthropic: { dialect: anthropic-messages, baseUrl: "${other}", apiKeys: [k] } }`, env });
+  const answer = await server.ask('/v1/messages', { model: 'claude-sonnet-4-5', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] });
+  expect(answer.headers.get('x-dragoman-provider')).not.toBe('openai');
+  expect(asked).toContain('POST /v1/messages');
 });
 
 test('a provider from the environment that cannot be reached is told of at the start', async () => {
@@ -299,6 +308,6 @@ test('a provider from the environment that refuses its key is told of once, in t
   const { items } = (await (await server.ask('/server/admin/doctor')).json()) as { items: readonly { name: string; state: string; says: string }[] };
   expect(items.filter(({ name }) => name.startsWith('provider'))).toMatchObject([
     { name: 'provider openai', state: 'failed', says: 'rejects the credentials (401).' },
-    { name: 'provider ollama', state: 'failed', says: 'rejects the credentials (403).' },
+    { name: 'provider ollama', state: 'failed', says: 'rejects the credentials (403); no model in the settings uses it.' },
   ]);
 });
