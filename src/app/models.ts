@@ -63,8 +63,8 @@ export function modelsOf(deps: ModelsDeps): Models {
   };
 }
 
-/** `"*"` stands for names that any interface takes: printable ASCII. */
-const isAnyName = (name: string) => /^[\x20-\x7e]{1,200}$/.test(name);
+/** `"*"` stands for names that any interface takes: printable ASCII, without `*`, which is no name. */
+const isAnyName = (name: string) => /^[\x20-\x29\x2b-\x7e]{1,200}$/.test(name);
 
 /** Whether a provider is known to have a model: it says so itself, or it is at the vendor's own address. */
 function has(provider: string, model: string, { settings: { providers, offeredBy }, offered }: ModelsDeps): boolean {

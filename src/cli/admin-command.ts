@@ -43,6 +43,13 @@ export function adminCommand<Options extends AdminOptions>(
   });
 }
 
+/** Which of these models the server does not have for a user; where none runs, nothing is known of that. */
+export async function unknownModels({ lacksModel }: AdminClient, models: readonly string[], email = ''): Promise<readonly string[]> {
+  const unknown: string[] = [];
+  for (const name of models) if (name !== '' && name !== '*' && email !== '' && (await lacksModel?.(name, email))) unknown.push(name);
+  return unknown;
+}
+
 /** The error, with the option that was typed where it begins with the field of a request: `--scopes must be …`. */
 function asTyped(error: unknown, flags: ReadonlyMap<string, string>): unknown {
   if (!(error instanceof CliError || error instanceof Fault)) return error;

@@ -1,7 +1,6 @@
 import { program as command } from '#config/program';
 import type { Command } from 'commander';
-import type { AdminClient } from './admin-client.ts';
-import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
+import { adminCommand, allOf, unknownModels, userOf, type AdminOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
 import { plain, table } from './table.ts';
 
@@ -25,7 +24,7 @@ export function keyCommands(program: Command): void {
     takes: {
       '--scopes <names>':
         'What the key may be used for, separated by commas: query, datasets, passthrough, agent_builder, mcp, plugins, admin. Default: everything.',
-      '--models <names>': 'The models that the key may use, separated by commas. Default: all.',
+      '--models <names>': 'The models that the key may use, separated by commas; "*" is all. Default: all.',
       '--expires <time>': 'When the key expires, in ISO 8601: 2027-01-31T12:00:00Z. Default: never.',
     },
     fields: { expiresAt: '--expires' },
@@ -38,7 +37,7 @@ export function keyCommands(program: Command): void {
         ...(expires === undefined ? {} : { expiresAt: expires }),
       };
       const made = (await admin.ask('POST', `/server/admin/users/${id}/keys`, body)) as Pick<ShownKey, 'id' | 'name' | 'scopes'> & { key: string };
-      for (const one of await unknownModels(admin, email, words(models ?? '')))
+      for (const one of await unknownModels(admin, words(models ?? ''), email))
         console.error(`The server has no model ${plain(one)} now: the key cannot use it until there is one.`);
       if (json) return console.log(JSON.stringify(made));
       console.log(
@@ -95,13 +94,6 @@ export function keyCommands(program: Command): void {
 function secondsIn(text: string): number {
   if (!/^\d{1,7}$/.test(text)) throw new CliError(`--grace must be a number of seconds such as 3600, not ${plain(text)}.`, 400);
   return Number(text);
-}
-
-/** Which of the models the server does not have for a user; where none runs, nothing is known of that. */
-async function unknownModels({ lacksModel }: AdminClient, email: string, models: readonly string[]): Promise<readonly string[]> {
-  const unknown: string[] = [];
-  for (const name of models) if (name !== '' && (await lacksModel?.(name, email))) unknown.push(name);
-  return unknown;
 }
 
 const words = (text: string) => text.split(',').map((word) => word.trim());

@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { LineCounter, parse, YAMLParseError } from 'yaml';
-import { adminCommand, type AdminOptions } from './admin-command.ts';
+import { adminCommand, unknownModels, type AdminOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
 import { plain, table } from './table.ts';
 
 interface ShownPlan {
   readonly name: string;
   readonly source: string;
+  readonly models?: readonly string[];
+  readonly modelLimits?: object;
 }
 
 export function planCommands(program: Command): void {
@@ -34,6 +36,10 @@ export function planCommands(program: Command): void {
     async run(admin, { json, name, file }) {
       const made = (await admin.ask('PUT', `/server/admin/plans/${encodeURIComponent(name)}`, membersIn(file))) as ShownPlan;
       const { name: _, source: __, ...limits } = made;
+      const { items: users } = (await admin.ask('GET', '/server/admin/users?limit=1')) as { items: readonly { email: string }[] };
+      const named = [...(made.models ?? []), ...Object.keys(made.modelLimits ?? {})];
+      for (const one of await unknownModels(admin, named, users[0]?.email))
+        console.error(`The server has no model ${plain(one)} now: what the plan says of it has no effect until there is one.`);
       console.log(json ? JSON.stringify(made) : `The plan ${plain(name)} now has ${limitsOf(limits)}.`);
     },
   });

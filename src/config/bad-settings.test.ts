@@ -195,7 +195,25 @@ describe('a file is refused', () => {
     [model('aliases: [a, ▸m]'), 'models.m.aliases[1] is already the name of a model. Found "m".'],
     [model('aliases: [a, ▸a]'), 'models.m.aliases[1] is already an alias of m. Found "a".'],
     [model('aliases: [▸built-in]'), 'models.m.aliases[0] is already the name of a model. Found "built-in".'],
-    [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a model name without white space, and not "*". Found "*".'],
+    [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a model name without white space and without *. Found "*".'],
+    [
+      `${p}\nmodels: { ▸"gpt-*": { targets: [{ provider: p, model: ▸"*" }] } }`,
+      'models.gpt-* must have a name without white space and without *; only "*" alone stands for other names, and for all of them.',
+      'models.gpt-*.targets[0].model must be a model name without white space and without *; absent: the requested name. Found "*".',
+    ],
+    [
+      `${p}\nmodels: { "*": { targets: [{ provider: p }] } }\ndefaults: { chat: ▸"m*" }\nplans: { a: { models: ["*"] }, b: { models: [m, ▸"m*"], modelLimits: { ▸"*": { monthlyTokens: 1 } } } }\ncache: { ▸"m*": { ttlSeconds: 1 } }\nguard: { checks: [{ name: a, when: [before], kind: pii, entities: [email], action: mask, models: [▸"*"] }] }`,
+      'defaults.chat must name a model of kind chat. Found "m*".',
+      'plans.b.models[1] must name a model, or be "*" for all. Found "m*".',
+      'plans.b.modelLimits.* must name one model.',
+      'cache.m* must name a chat model, or be "*".',
+      'guard.checks[0].models[0] must name a model. Found "*".',
+    ],
+    [
+      `${model('aliases: [nick]')}\nplans: { p: { models: [▸nope, m, built-in], modelLimits: { ▸nikc: { monthlyTokens: 1 }, nick: {} } } }`,
+      'plans.p.models[0] must name a model, or be "*" for all. Found "nope".',
+      'plans.p.modelLimits.nikc must name one model.',
+    ],
     [model('aliases: [a] }, n: { targets: [{ provider: p }], aliases: [▸a]'), 'models.n.aliases[0] is already an alias of m. Found "a".'],
     [model('larger: ▸n'), 'models.m.larger must name a model. Found "n".'],
     [
@@ -373,5 +391,8 @@ test('commands that ask no provider read settings whose providers lack a variabl
     'port: 7\nproviders:\n  openai: { dialect: openai-chat, baseUrl: "http://x", apiKeys: ["${OPENAI_API_KEY}"] }\nmodels: { m: { targets: [{ provider: openai }] } }\n';
   expect(complaint(() => readFrom(yaml))).toContain('needs the environment variable OPENAI_API_KEY');
   expect(readFrom(yaml, { asksProviders: false }).settings.port).toBe(7);
+  const names = 'plans: { p: { models: [gpt-5.2] } }\n'; // which a variable that is not set here may bring
+  expect(complaint(() => readFrom(names))).toContain('plans.p.models[0] must name a model');
+  expect(readFrom(names, { asksProviders: false }).settings.plans['p']).toEqual({ models: ['gpt-5.2'] });
   expect(complaint(() => readFrom(`${yaml}workers: 2\n`, { asksProviders: false }))).toContain('workers must be 1');
 });

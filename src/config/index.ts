@@ -7,7 +7,7 @@ import { variablesBeside, variablesOf } from './variables.ts';
 import { foundProviders } from './found.ts';
 import { fromEnvironment, fromOptions, type SettingsArgs } from './given.ts';
 import type { Layer } from './layer.ts';
-import { depthOf, fieldOf, type Path, valueAt } from './path.ts';
+import { depthOf, fieldOf, valueAt } from './path.ts';
 import { type Rule, ruleAt } from './form.ts';
 import type { Settings } from './schema/index.ts';
 import { troubles } from './sense/index.ts';
@@ -60,7 +60,9 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   const settings = settled(given, { cwd, file, kinds });
   const bestFirst = [layers.options, layers.environment, ...(layers.file ? [layers.file] : []), found];
   const senseless = Array.from(troubles(settings, kinds)).filter(({ path: where, dependsOn = [] }) => !mayFollowFrom(where, dependsOn, problems));
-  const matters = ({ path: [root] }: { readonly path: Path }) => asksProviders || root !== 'providers';
+  const isOfProviders = ({ path: [root], dependsOn = [] }: Pick<Trouble, 'path' | 'dependsOn'>) =>
+    root === 'providers' || dependsOn.some(([first, name]) => first === 'models' && name === '*'); // which a variable of a provider may bring
+  const matters = (problem: Pick<Trouble, 'path' | 'dependsOn'>) => asksProviders || !isOfProviders(problem);
   refuse([...problems.filter(matters), ...senseless.filter(matters).map((trouble) => told(trouble, bestFirst, settings, form))]);
   const sources = sourcesOf(settings, bestFirst);
   return {

@@ -5,10 +5,17 @@ import type { ModelLimits, Plan } from '#core/plan';
 const count = (description: string) => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
 const usd = (description: string) => Type.Number({ minimum: 0, maximum: 1e12, description });
 
-const modelNames = Type.Array(Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\p{C}]*$', expected: 'must be the name of a model' }), {
+const modelName = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^(?:\\*|(?=.*[^\\s\\p{C}])[^*\\p{C}\\u2028\\u2029]*)$',
+  expected: 'must be the name of a model, or "*" alone for all: there are no patterns',
+});
+
+const modelNames = Type.Array(modelName, {
   minItems: 1,
   maxItems: 100,
-  description: 'Names of the only models that there are; absent: all.',
+  description: 'Names of the only models that there are; absent, or with `*` among them: all.',
 });
 
 const modelLimit = {
@@ -28,8 +35,9 @@ const limits = {
   tokensPerMinute: count('Inference in any 60 seconds (plan tokens).'),
   concurrentStreams: count('Streams at a time.'),
   models: modelNames,
-  modelLimits: Type.Record(Type.String(), closed(modelLimit), {
+  modelLimits: Type.Record(Type.String({ pattern: '^[^*]*$' }), closed(modelLimit), {
     maxProperties: 100,
+    additionalProperties: Type.Never({ expected: 'must name one model: there are no patterns, and limits of all models together are those of the plan' }),
     description: 'Limits of single models, by their names.',
   }),
 } satisfies Record<Exclude<keyof Plan, 'residency' | 'storageBytes'>, unknown>;

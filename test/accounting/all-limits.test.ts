@@ -211,6 +211,8 @@ describe('one process, embedded', () => {
     ['no number of a model', { modelLimits: { m: { monthlyTokens: 1.5 } } }, 'modelLimits.m.monthlyTokens'],
     ['an unknown limit of a model', { modelLimits: { m: { dailyTokens: 1 } } }, 'modelLimits.m.dailyTokens'],
     ['a list for models that is empty', { models: [] }, 'models'],
+    ['a pattern for models', { models: ['gpt-*'] }, 'models[0] must be the name of a model, or "*" alone for all: there are no patterns'],
+    ['limits of all models in those of one', { modelLimits: { '*': { monthlyTokens: 1 } } }, 'modelLimits.* must name one model'],
   ])('limits with %s are 400 naming the field, for plans, users, teams and keys', async (_what, limits, field) => {
     const member = await newMember(server);
     for (const [method, path, body] of [

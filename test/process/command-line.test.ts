@@ -186,6 +186,20 @@ describe('the command line at a running server', () => {
     expect(await ran(home, ...made)).toMatchObject({ code: 0, errors: 'The server has no model bilt-in now: the key cannot use it until there is one.\n' });
   });
 
+  test('a plan that names models that the server does not have is made, with a warning for each; patterns of names are refused', async () => {
+    const file = join(home, 'plan.json');
+    const set = ['plan', 'set', '--name', 'some', '--file', file, '--json'];
+    await writeFile(file, JSON.stringify({ models: ['built-in', 'bilt-in', '*'], modelLimits: { 'gpt-x': { monthlyTokens: 1 } } }));
+    const said = (name: string) => `The server has no model ${name} now: what the plan says of it has no effect until there is one.\n`;
+    expect(await ran(home, ...set)).toMatchObject({ code: 0, errors: said('bilt-in') + said('gpt-x') });
+    await writeFile(file, JSON.stringify({ models: ['gpt-*'] }));
+    expect(await ran(home, ...set)).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining('models[0] must be the name of a model, or "*" alone') as string,
+    });
+    expect(await ran(home, 'plan', 'delete', '--name', 'some')).toMatchObject({ code: 0 });
+  });
+
   test('a key that nobody has used yet is not shown as used, also where the command looked for its models', async () => {
     const { id } = json(await ran(home, 'key', 'create', '--email', 'admin@localhost', '--name', 'unused', '--models', 'bilt-in', '--json'));
     // What is used is written after a second. A key that is used later shows that the writing is done.

@@ -19,10 +19,10 @@ const plan = record('Limits of the users of a plan.', {
   monthlyUsd: Type.Optional(spending('Spending limit per calendar month, UTC; if set, models without a price are refused')),
   dailyUsd: Type.Optional(spending('Spending limit per calendar day, UTC; if set, models without a price are refused')),
   models: Type.Optional(
-    Type.Array(word('Name or alias of a model.'), {
+    Type.Array(word('Name or alias of a model, or "*".'), {
       minItems: 1,
       maxItems: 100,
-      description: 'The only models that there are for users of this plan; absent: all.',
+      description: 'The only models that there are for users of this plan; absent, or with "*" among them: all.',
     }),
   ),
   modelLimits: Type.Optional(
@@ -30,7 +30,7 @@ const plan = record('Limits of the users of a plan.', {
       type: 'object',
       additionalProperties: modelLimits,
       maxProperties: 100,
-      description: 'Limits of single models, by name.',
+      description: 'Limits of single models, by name or alias.',
     }),
   ),
   storageBytes: Type.Optional(count('Originals of files of a user, each content once', 'bytes', 0)),

@@ -2,7 +2,7 @@ import type { ProviderKind } from '#core/provider-kind';
 import type { Settings } from '../schema/index.ts';
 import { addresses } from './addresses.ts';
 import { cache, guard } from './guard.ts';
-import { models } from './models.ts';
+import { hint, kindNamed, models, namedModel } from './models.ts';
 import { ownAddress } from './own-address.ts';
 import { providers } from './providers.ts';
 import type { Trouble } from './trouble.ts';
@@ -38,19 +38,37 @@ function* mcp({ mcp: { whitelist, stdio } }: Settings): Iterable<Trouble> {
 
 const domain = /^[a-z0-9-]+(\.[a-z0-9-]+)*$/i;
 
-function* plans({ plans, newUsers, providers }: Settings): Iterable<Trouble> {
+function* plans({ plans, newUsers, providers, models: all }: Settings): Iterable<Trouble> {
   const lists = new Set(Object.values(providers).flatMap(({ residency }) => Object.keys(residency)));
-  for (const [name, { residency }] of Object.entries(plans)) {
+  for (const [name, { residency, models = [], modelLimits = {} }] of Object.entries(plans)) {
     const path = ['plans', name];
     if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name))
       yield { path, name: true, silent: true, text: 'must have a name of at most 64 letters, digits, ".", "_" and "-".' };
     if (residency !== undefined && !lists.has(residency))
       yield { path: [...path, 'residency'], text: 'must name a residency list of a provider.', dependsOn: [['providers']] };
+    for (const [at, one] of models.entries())
+      if (one !== '*') yield* unnamed(one, { path: [...path, 'models', at], text: 'must name a model, or be "*" for all.' }, all);
+    for (const one of Object.keys(modelLimits)) yield* unnamed(one, { path: [...path, 'modelLimits', one], text: 'must name one model.', name: true }, all);
   }
   if (newUsers.plan !== 'unlimited' && !plans[newUsers.plan])
     yield { path: ['newUsers', 'plan'], text: 'must name a plan, or unlimited.', dependsOn: [['plans', newUsers.plan]] };
   for (const [at, one] of newUsers.domains.entries())
     if (!domain.test(one)) yield { path: ['newUsers', 'domains', at], text: 'must be a domain such as example.org.' };
+}
+
+/** A limit of a model whose name is mistyped would silently not hold. */
+function* unnamed(name: string, trouble: Trouble, all: Settings['models']): Iterable<Trouble> {
+  if (kindNamed(name, all) === undefined)
+    yield {
+      ...trouble,
+      text:
+        trouble.text +
+        hint(
+          name,
+          Object.keys(all).filter((one) => one !== '*'),
+        ),
+      dependsOn: namedModel(name, all),
+    };
 }
 
 const email = /^[^\s@]{1,64}@[^\s@]{1,189}$/;

@@ -15,7 +15,8 @@ const kindOfDefault = { chat: 'chat', embedding: 'embedding', gencompat: 'chat',
 export function* models(settings: Settings): Iterable<Trouble> {
   for (const [name, model] of Object.entries(settings.models)) {
     const path = ['models', name];
-    if (!isModelName(name)) yield { path, name: true, text: 'must have a name without white space.' };
+    if (name !== '*' && !isModelName(name))
+      yield { path, name: true, text: 'must have a name without white space and without *; only "*" alone stands for other names, and for all of them.' };
     yield* builtInKind(name) ? builtIns(model, path) : targets(model, path, settings);
     if (name === '*' && model.kind !== 'chat') yield { path: [...path, 'kind'], text: 'must be chat; "*" matches only chat models.' };
     if (name === '*' && model.aliases.length > 0) yield { path: [...path, 'aliases'], silent: true, text: 'has no effect; "*" already matches every name.' };
@@ -28,8 +29,9 @@ export function* models(settings: Settings): Iterable<Trouble> {
   yield* defaults(settings);
 }
 
-/** The kind of the model with this name or alias; undefined for an unknown name. */
+/** The kind of the model with this name or alias; undefined for an unknown name, and for "*" and patterns, which name none. */
 export function kindNamed(name: string, models: Settings['models']): string | undefined {
+  if (name.includes('*')) return undefined;
   const named = models[name] ?? Object.values(models).find(({ aliases }) => aliases.includes(name));
   return named?.kind ?? builtInKind(name) ?? (wellKnownEmbeddings.has(name) ? 'embedding' : models['*']?.kind);
 }
@@ -62,7 +64,8 @@ function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { pro
         text: `must name a provider.${hint(provider, [...Object.keys(providers), 'built-in'])}`,
         dependsOn: [['providers', provider]],
       };
-    if (model !== undefined && !isModelName(model)) yield { path: [...here, 'model'], text: 'must be a model name without white space.' };
+    if (model !== undefined && !isModelName(model))
+      yield { path: [...here, 'model'], text: 'must be a model name without white space and without *; absent: the requested name.' };
   }
 }
 
@@ -103,7 +106,7 @@ function* aliases({ models }: Settings): Iterable<Trouble> {
   for (const [name, { aliases }] of Object.entries(models))
     for (const [at, alias] of aliases.entries()) {
       const path = ['models', name, 'aliases', at];
-      if (!isModelName(alias) || alias === '*') yield { path, text: 'must be a model name without white space, and not "*".' };
+      if (!isModelName(alias)) yield { path, text: 'must be a model name without white space and without *.' };
       else if (models[alias] || builtInKind(alias)) yield { path, text: 'is already the name of a model.' };
       else if (owners.has(alias)) yield { path, text: `is already an alias of ${owners.get(alias)}.` };
       owners.set(alias, owners.get(alias) ?? name);
@@ -128,7 +131,7 @@ function* defaults({ defaults, models, providers, hidesBuiltIn }: Settings): Ite
     if (name === undefined || (hidesBuiltIn && name === unset[wanted])) continue;
     // A default that follows the chat model is reported at the chat model.
     if (wanted === 'chat' && member !== 'chat' && name === defaults.chat) continue;
-    const kind = name === '*' ? undefined : kindOf(name, wanted);
+    const kind = name === '*' || (name.includes('*') && !kinds.has(name)) ? undefined : kindOf(name, wanted);
     if (kind === wanted) continue;
     const known = [...kinds.keys()].filter((one) => kinds.get(one) === wanted && one !== '*');
     const dependsOn = [...namedModel(name, models), ...(wellKnownEmbeddings.has(name) ? [['providers']] : [])];
@@ -136,9 +139,9 @@ function* defaults({ defaults, models, providers, hidesBuiltIn }: Settings): Ite
   }
 }
 
-const hint = (word: string, words: readonly string[]) => {
+export const hint = (word: string, words: readonly string[]) => {
   const meant = nearest(word, words);
   return meant === undefined || meant === word ? '' : ` Did you mean ${meant}?`;
 };
 
-const isModelName = (name: string) => /^[^\s\p{Cc}]{1,200}$/u.test(name);
+const isModelName = (name: string) => /^[^\s\p{Cc}*]{1,200}$/u.test(name);

@@ -99,10 +99,10 @@ function taskRoute(call: Task, models: Models, caller: Caller): { readonly route
 
 /**
  * The models as a caller sees them: for a key that is restricted to some models, no others exist. A restriction may list a model by its name or by an alias,
- * and the model may be requested by both.
+ * and the model may be requested by both. `*` in it stands for all.
  */
 export function modelsFor(models: Models, { models: names }: Pick<Caller, 'models'>): Models {
-  if (names === undefined) return models;
+  if (names === undefined || names.includes('*')) return models;
   const permits = ({ name }: Model) => names.includes(name) || names.some((one) => models.find(one)?.name === name);
   return {
     hasProviders: models.hasProviders,

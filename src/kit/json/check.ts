@@ -35,6 +35,7 @@ interface Rule {
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Rule[];
+  readonly not?: object;
   readonly properties?: Readonly<Record<string, Rule>>;
   readonly patternProperties?: Readonly<Record<string, Rule>>;
   readonly required?: readonly string[];
@@ -46,7 +47,7 @@ interface Rule {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
-  /** The message for a text that does not match the pattern: `must be an e-mail address`. */
+  /** The message for a text that does not match the pattern, and for what nothing may be: `must be an e-mail address`. */
   readonly expected?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -55,6 +56,7 @@ interface Rule {
 
 function problemOf(rule: Rule, value: unknown, field: string): Problem | undefined {
   if (rule.anyOf) return rule.anyOf.some((one) => !problemOf(one, value, field)) ? undefined : nearest(rule.anyOf, value, field);
+  if (rule.not) return wrong(field, rule.expected ?? 'is not known');
   if ('const' in rule) return value === rule.const ? undefined : wrong(field, `must be ${say(rule.const)}`);
   if (rule.enum) return rule.enum.includes(value) ? undefined : wrong(field, `must be ${choice(rule.enum.map(say))}`);
   if (rule.type && !hasType(rule.type, value)) return wrong(field, tooLargeToCount(rule, value) ?? `must be ${article(rule.type)}`);

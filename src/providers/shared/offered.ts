@@ -59,7 +59,7 @@ function modelsIn(body: unknown): readonly OfferedModel[] | undefined {
 
 function modelOf({ id, name, supportedGenerationMethods: methods }: Readonly<Record<string, unknown>>): OfferedModel | undefined {
   const written = id ?? name;
-  if (typeof written !== 'string' || !/^[^\s\p{Cc}]{1,200}$/u.test(written) || written === '*') return undefined;
+  if (typeof written !== 'string' || !/^[^\s\p{Cc}]{1,200}$/u.test(written) || written.includes('*')) return undefined; // gateways list patterns too
   const embeds = Array.isArray(methods) ? methods.includes('embedContent') : /embed/i.test(written);
   return { name: written.replace(/^models\//, ''), kind: embeds ? 'embedding' : 'chat' };
 }

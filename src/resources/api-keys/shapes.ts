@@ -9,13 +9,12 @@ const scopeNames = Type.Array(Type.Enum([...scopes]), { minItems: 1, maxItems: s
 
 export const keyName = lineField(100);
 
-const names = (what: string, description: string) => Type.Array(lineField(200, what), { minItems: 1, maxItems: 100, description });
-
-const models = names('the name of a model', 'Names of the only models it may ask; absent: all.');
-const mcpTools = names(
-  'the name of a tool',
-  'Names of the only tools it may call over MCP, as /server/mcp lists them; absent: all. A key that has some sees no prompts there, and files only with `search` among them.',
-);
+const mcpTools = Type.Array(lineField(200, 'the name of a tool'), {
+  minItems: 1,
+  maxItems: 100,
+  description:
+    'Names of the only tools it may call over MCP, as /server/mcp lists them; absent: all. A key that has some sees no prompts there, and files only with `search` among them.',
+});
 const expiresAt = Type.String({ maxLength: 40, description: 'ISO 8601, in the future; absent: never.' });
 
 export const KeyWanted = closed({
@@ -23,7 +22,6 @@ export const KeyWanted = closed({
   name: keyName,
   scopes: Type.Optional(scopeNames),
   expiresAt: Type.Optional(expiresAt),
-  models: Type.Optional(models),
   mcpTools: Type.Optional(mcpTools),
 });
 export type KeyWanted = Static<typeof KeyWanted>;
@@ -34,7 +32,6 @@ export const KeyPatch = closed({
   name: Type.Optional(keyName),
   scopes: optionalOrNull(scopeNames),
   expiresAt: optionalOrNull(expiresAt),
-  models: optionalOrNull(models),
   mcpTools: optionalOrNull(mcpTools),
 });
 export type KeyPatch = Static<typeof KeyPatch>;

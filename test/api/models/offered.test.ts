@@ -191,6 +191,20 @@ test('a long list of models is cut, and a key sees only its own', async () => {
   expect(await narrow.text()).not.toContain('m5');
 });
 
+test('* is no name of a model: in the models of a key and of a plan it stands for all', async () => {
+  const { url, asked } = await lists({ object: 'list', data: [{ id: 'my-chat' }, { id: 'openai/*' }] });
+  const server = await start({ yaml: 'plans: { unlimited: { models: ["*"] } }', env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1` } });
+  await expect.poll(() => ids(server)).toEqual([...own, 'my-chat']);
+  const made = (await (await server.ask('/server/admin/users/1/keys', { name: 'all', models: ['*'] })).json()) as { key: string };
+  const headers = { authorization: `Bearer ${made.key}` };
+  const listed = (await (await server.ask(openaiList, undefined, { headers })).json()) as { data: readonly { id: string }[] };
+  expect(listed.data.map(({ id }) => id)).toEqual([...own, 'my-chat']);
+  for (const model of ['*', 'm*', 'openai/*']) expect((await ask(server, model)).status, model).toBe(404);
+  expect(asked.filter((one) => one.startsWith('POST'))).toEqual([]);
+  await server.ask(chat, { model: 'other', messages: [{ role: 'user', content: 'hi' }] }, { headers });
+  expect(asked.filter((one) => one.startsWith('POST'))).not.toEqual([]);
+});
+
 const withFake = (more = '') => `
 providers: { fake: { dialect: openai-responses, baseUrl: "http://127.0.0.1:9/v1", apiKeys: [k] } }
 models: { mine: { targets: [{ provider: fake }] }${more} }
