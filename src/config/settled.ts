@@ -31,12 +31,14 @@ export function settled(
   };
   const { providers, defaults, newUsers, publicUrl, plans, data, outbound, googleCredentials } = settings;
   const folder = path === undefined ? cwd : dirname(path);
+  const keyFile = googleCredentials === undefined ? undefined : resolve(cwd, googleCredentials);
   return {
     ...settings,
     ...(offeredBy === undefined ? {} : { ownNames: ownNames(providers, kinds) }),
     data: resolve((options['data'] ?? environment['data'] ?? !file['data']) ? cwd : folder, data),
     publicUrl: withoutSlash(publicUrl),
-    providers: eachOf(providers, (provider) => placed(provider, folder, signsIn(provider, kinds) && googleCredentials && resolve(cwd, googleCredentials))),
+    providers: eachOf(providers, (provider) => placed(provider, folder, signsIn(provider, kinds) && keyFile)),
+    ...(keyFile === undefined ? {} : { googleCredentials: keyFile }),
     defaults: defaultNames(defaults, settings),
     newUsers: { ...newUsers, plan: newUsers.plan ?? defaultPlan(plans) },
     outbound: { ...outbound, caFile: outbound.caFile && resolve(folder, outbound.caFile) },

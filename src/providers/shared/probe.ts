@@ -6,6 +6,7 @@ import { isObject } from '#core/json';
 import { codeInBrackets } from '#kit/net/error-code';
 import { refusalText } from './post.ts';
 import type { Probe, Probed } from './provider.ts';
+import { NoToken } from './tokens.ts';
 
 /** A probe request, and how to decode its refusals. */
 interface Question {
@@ -78,12 +79,15 @@ function judged(status: number, fault: Fault | undefined, path: string): Pick<Pr
 
 const saidCode = ({ details: { cause } }: Fault): unknown => (isObject(cause) ? cause['code'] : undefined);
 
-/** The reason of a failure, for operators: error codes of the system and of TLS, never an error message, which may contain secrets. */
+/** The reason of a failure, for operators: error codes of the system and of TLS, and our own words about a key file; never another error message, which may contain secrets. */
 function whyNot(error: unknown): string {
   if (error instanceof UpstreamError) return `${problems[error.problem]}${codeInBrackets(error)}`;
-  if (error instanceof Fault) return `the credentials cannot be obtained${codeInBrackets(error)}`;
+  if (error instanceof Fault) return `the credentials cannot be obtained${reasonOf(error.details.cause) ?? codeInBrackets(error)}`;
   return 'did not answer in time';
 }
+
+const reasonOf = (cause: unknown): string | undefined =>
+  cause instanceof NoToken ? `: ${cause.message.charAt(0).toLowerCase()}${cause.message.slice(1).replace(/\.$/, '')}` : undefined;
 
 const problems: Readonly<Record<UpstreamError['problem'], string>> = {
   refused: 'cannot be reached',

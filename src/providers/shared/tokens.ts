@@ -16,6 +16,9 @@ export interface Token {
   readonly seconds: number;
 }
 
+/** Why there is no token, in words that operators are shown: nothing of a key is in them. */
+export class NoToken extends Error {}
+
 interface TokenDeps {
   readonly upstreams: Upstreams;
   readonly clock: Clock;
@@ -31,11 +34,11 @@ const assertionSeconds = 3600;
  * keys are rotated.
  */
 export async function fileToken(file: string, deps: TokenDeps): Promise<Token> {
-  const account: unknown = parseJson(await readFile(file));
-  if (!isObject(account)) throw new Error('The key file of the account is not a JSON object.');
+  const account = accountIn(await readFile(file));
+  if (!isObject(account)) throw new NoToken('The key file of the account is not a JSON object.');
   const text = (name: string): string => {
     const value = textOf(account[name]);
-    if (value === '') throw new Error(`The key file of the account has no ${name}.`);
+    if (value === '') throw new NoToken(`The key file of the account has no ${name}.`);
     return value;
   };
   switch (account['type']) {
@@ -56,7 +59,15 @@ export async function fileToken(file: string, deps: TokenDeps): Promise<Token> {
       return exchanged(address, { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }, deps);
     }
     default:
-      throw new Error('The key file has an unsupported type; service_account and authorized_user are supported.');
+      throw new NoToken('The key file has an unsupported type; service_account and authorized_user are supported.');
+  }
+}
+
+function accountIn(bytes: Uint8Array): unknown {
+  try {
+    return parseJson(bytes);
+  } catch {
+    return undefined;
   }
 }
 
@@ -65,7 +76,11 @@ const seconds = (clock: Clock) => Math.floor(clock.now() / 1000);
 /** https://www.rfc-editor.org/rfc/rfc7519 */
 function signed(header: object, claims: object, key: string): string {
   const content = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
-  return `${content}.${createSign('RSA-SHA256').update(content).sign(key, 'base64url')}`;
+  try {
+    return `${content}.${createSign('RSA-SHA256').update(content).sign(key, 'base64url')}`;
+  } catch (error) {
+    throw new NoToken('The private_key of the key file is not a key in PEM form.', { cause: error });
+  }
 }
 
 async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, clock, signal }: TokenDeps): Promise<Token> {
@@ -96,12 +111,12 @@ const clockHint = (milliseconds: number): string =>
     ? ` This machine's clock is ${Math.round(Math.abs(milliseconds) / 1000)} seconds ${milliseconds > 0 ? 'behind' : 'ahead'}.`
     : '';
 
-const refused = (status: number, text: string, hint = '') => new Error(`The token endpoint answered ${status}${errorCodeIn(text)}.${hint}`);
+const refused = (status: number, text: string, hint = '') => new NoToken(`The token endpoint answered ${status}${errorCodeIn(text)}.${hint}`);
 
 function tokenIn(bytes: Uint8Array): Token {
   const reply: unknown = parseJson(bytes);
   const value = isObject(reply) ? textOf(reply['access_token']) : '';
-  if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('The address for tokens gave none.');
+  if (!/^[\x21-\x7e]+$/.test(value)) throw new NoToken('The address for tokens gave none.');
   const lifetime = isObject(reply) ? reply['expires_in'] : undefined;
   return { value, seconds: typeof lifetime === 'number' && lifetime > 0 ? lifetime : 300 };
 }

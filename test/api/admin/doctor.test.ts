@@ -1,7 +1,7 @@
 /* `dragoman doctor`, at a running server and where none runs. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
@@ -79,6 +79,7 @@ describe('dragoman doctor at a running server', () => {
     home = mkdtempSync(join(tmpdir(), 'dragoman-doctor-'));
     const { url } = upstream;
     const at = (name: string) => `headers: { x-fake: ${name} }`;
+    writeFileSync(join(home, 'canary.json'), 'canary-10 is no JSON');
     server = await startTestServer({
       folder: home,
       yaml: `
@@ -129,7 +130,7 @@ models:
       'provider gone': 'failed: cannot be reached (ECONNREFUSED).',
       'region us-east1 of platform': 'ok: answers.',
       'region us-west1 of platform': 'ok: answers.',
-      'region us-east1 of file': 'failed: the credentials cannot be obtained (ENOENT).',
+      'region us-east1 of file': 'failed: the credentials cannot be obtained: the key file of the account is not a JSON object.',
       'provider unasked': 'skipped: No model in the settings uses it.',
     });
     const questions = upstream.requests.map(({ method, path, key }) => `${method} ${path} ${key ?? 'without a key'}`).toSorted();
