@@ -20,7 +20,7 @@ export function readDataFolder({ args, env = process.env, cwd = process.cwd() }:
   const path = settingsPath(args, variablesOf(env), cwd);
   const folder = dirname(path);
   try {
-    const variables = variablesOf({ ...variablesBeside(join(folder, '.env')), ...env });
+    const variables = variablesOf({ ...variablesBeside(join(folder, '.env')).variables, ...env });
     const given = args.data ?? variables['DRAGOMAN_DATA'];
     if (given !== undefined) return resolve(cwd, given);
     const { data } = isThere(path) ? readFile(path, nameOf(path, cwd), variables).value : {};

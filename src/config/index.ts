@@ -42,7 +42,9 @@ export interface Origin {
 export function readSettings({ kinds, args = {}, env = process.env, cwd = process.cwd(), ollama, asksProviders = true }: Origin): Reading {
   const { file: fileForm, all: form } = formsFor(kinds);
   const path = settingsPath(args, variablesOf(env), cwd);
-  const variables = variablesOf({ ...variablesBeside(join(dirname(path), '.env')), ...env });
+  const dotEnv = join(dirname(path), '.env');
+  const beside = variablesBeside(dotEnv);
+  const variables = variablesOf({ ...beside.variables, ...env });
   const file = isThere(path) ? path : undefined;
   const layers = {
     options: fromOptions(args),
@@ -74,6 +76,7 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
     notInEffect: notInEffect(fileForm, written?.value),
     unread: unreadVariables(variables, kinds, settings, written?.value['providers'] ?? {}),
     unfilled: unfilledKeys(settings),
+    unreadLines: beside.unreadLines.map((line) => `${nameOf(dotEnv, cwd)}:${line} is not read: a line must be NAME=value.`),
     unused: unusedSaid(settings, sources),
   };
 }

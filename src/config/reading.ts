@@ -18,6 +18,8 @@ export interface Reading {
   readonly unread: readonly UnreadVariable[];
   /** Sentences about keys that are the name of a variable in place of its value. */
   readonly unfilled: readonly string[];
+  /** Sentences about lines of the `.env` file that set nothing. */
+  readonly unreadLines: readonly string[];
   /** Sentences about providers that no model uses. */
   readonly unused: readonly string[];
 }

@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readFrom } from '../../test/support/settings-folder.ts';
+import { folderWith, readFrom, readSettings } from '../../test/support/settings-folder.ts';
 import { unreadSaid } from './index.ts';
 
 const unread = (env: Readonly<Record<string, string>>, yaml?: string) => readFrom(yaml, { env }).unread.map(({ name }) => name);
@@ -29,4 +31,29 @@ test('the address of this server itself is for programs beside it, with the key 
   const own = { ANTHROPIC_BASE_URL: 'http://127.0.0.1:8080', ANTHROPIC_AUTH_TOKEN: 'dgm_x' };
   expect(unread(own)).toEqual([]);
   expect(unread({ ...own, PORT: '8081' })).toEqual(['ANTHROPIC_BASE_URL', 'ANTHROPIC_AUTH_TOKEN']);
+});
+
+test('lines of .env that set nothing are named, without what they say', () => {
+  const folder = folderWith();
+  const lines = [
+    'GEMINI_API_KEY : y',
+    'FOO',
+    '# a comment',
+    '',
+    'A="b',
+    ' c = d',
+    'e"',
+    "B='f' # g",
+    'C="h',
+    'export D=1',
+    '=x',
+    'GARBAGE LINE',
+    'E= ',
+    'F=2',
+    'G=',
+  ];
+  writeFileSync(join(folder, '.env'), `\uFEFFPORT=81\r\n${lines.join('\n')}`);
+  const { unreadLines, settings } = readSettings({ cwd: folder, env: {} });
+  expect(unreadLines).toEqual([2, 3, 12, 13, 14].map((line) => `.env:${line} is not read: a line must be NAME=value.`));
+  expect(settings.port).toBe(81);
 });

@@ -164,6 +164,8 @@ test('numbers and booleans may be variables, and a .env beside the file is read 
   const env = { MY_PORT: '0', STORE: 'false', SECONDS_TO_CONNECT: '1.5' };
   expect(await ran(home, ['config', 'check'], { env })).toMatchObject({ code: 0 });
   expect((await ran(home, ['config', 'check'], { env: { ...env, MY_PORT: 'x' } })).errors).toContain('port must be an integer. Found "${MY_PORT}".');
+  writeFileSync(join(home, '.env'), 'MY_PORT=1\nKEY : y\nSTORE=true\nSECONDS_TO_CONNECT=2');
+  expect((await ran(home, ['config', 'check'])).out).toContain('.env:2 is not read: a line must be NAME=value.\n');
   writeFileSync(join(home, '.env'), 'MY_PORT=80800\nSTORE=true\n# a comment\nSECONDS_TO_CONNECT="2"\n');
   expect((await ran(home, ['config', 'check'])).errors).toContain('port must be between 0 and 65535');
   expect(await ran(home, ['config', 'check'], { env: { MY_PORT: '1' } })).toMatchObject({ code: 0 });
