@@ -187,6 +187,18 @@ describe('a file is refused', () => {
       `${p}\nmodels: { m: { targets: [{ provider: p }], ▸price: { output: 1 } } }`,
       'models.m.price.input is required, unless picture, second or character is given.',
     ],
+    [
+      model('} , n: { targets: [{ provider: built-in, model: ▸nope }]'),
+      'models.n.targets[0].model must be built-in, or absent: the built-in provider has one chat model. Found "nope".',
+    ],
+    [
+      'models: { m: { targets: [{ provider: built-in, model: ▸built-in-embedding }] } }',
+      'models.m.targets[0].model must be built-in, or absent: the built-in provider has one chat model. Found "built-in-embedding".',
+    ],
+    [
+      'models: { m: { kind: speech, targets: [{ provider: built-in, model: built-in-speech }, { provider: built-in, model: ▸built-in }] } }',
+      'models.m.targets[1].model must be built-in-speech, or absent: the built-in provider has one speech model. Found "built-in".',
+    ],
     ['models: { ▸m: {} }', 'models.m.targets is required, with at least one target.'],
     ['models: { m: { ▸targets: [] } }', 'models.m.targets is required, with at least one target.'],
     ['models: { built-in: { targets: ▸[{ provider: built-in }] } }', 'models.built-in.targets must be empty; a built-in model has no targets.'],
@@ -301,6 +313,12 @@ describe('a file is refused', () => {
   );
 
   test('and everything that cannot be meant is told at once', () => {
+    expect(tell('providers: { p: { dialect: openai-chat, baseUrl: "api.openai.com/v1", apiKeys: "k" } }\nsearch: { url: x, apiKey: 5 }')).toEqual([
+      'dragoman.yaml:1:80: providers.p.apiKeys must be an array. What was found is not shown.',
+      'dragoman.yaml:2:27: search.apiKey must be a string. What was found is not shown.',
+      'dragoman.yaml:2:16: search.url must start with http:// or https://. Found "x".',
+      'dragoman.yaml:1:50: providers.p.baseUrl must start with http:// or https://. Found "api.openai.com/v1".',
+    ]);
     expect(tell('workers: 2\nnewUsers: { plan: gold }\nmodels: { m: { targets: [{ provider: q }] } }')).toHaveLength(3);
   });
 

@@ -26,9 +26,12 @@ export interface LocatedProblem extends BadSetting {
 /** Settings that another one depends on: a path in which `undefined` is any step. */
 export type Dependency = readonly (string | number | undefined)[];
 
-/** Whether one of these problems could be why another one is reported: it is about the same entry, or about something that this one depends on. */
-export function mayFollowFrom(path: Path, dependencies: readonly Dependency[], problems: readonly LocatedProblem[]): boolean {
-  const places = [path.slice(0, entryDepth[String(path[0])] ?? 1), ...dependencies];
+/** Whether one of these problems could be why another one is reported: it is about the same entry, or the same value if that is wrong alone, or about something that this one depends on. */
+export function mayFollowFrom(
+  { path, alone, dependsOn = [] }: { readonly path: Path; readonly alone?: true; readonly dependsOn?: readonly Dependency[] },
+  problems: readonly LocatedProblem[],
+): boolean {
+  const places = [alone ? path : path.slice(0, entryDepth[String(path[0])] ?? 1), ...dependsOn];
   return problems.some((problem) =>
     places.some((place) => place.every((step, at) => at >= problem.path.length || step === undefined || step === problem.path[at])),
   );

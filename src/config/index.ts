@@ -61,7 +61,7 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   const given = { options: options.value, environment: environment.value, file: written?.value ?? {}, found: found.value };
   const settings = settled(given, { cwd, file, kinds });
   const bestFirst = [layers.options, layers.environment, ...(layers.file ? [layers.file] : []), found];
-  const senseless = Array.from(troubles(settings, kinds)).filter(({ path: where, dependsOn = [] }) => !mayFollowFrom(where, dependsOn, problems));
+  const senseless = Array.from(troubles(settings, kinds)).filter((trouble) => !mayFollowFrom(trouble, problems));
   const isOfProviders = ({ path: [root], dependsOn = [] }: Pick<Trouble, 'path' | 'dependsOn'>) =>
     root === 'providers' || root === 'googleCredentials' || dependsOn.some(([first, name]) => first === 'models' && name === '*'); // which a variable of a provider may bring
   const matters = (problem: Pick<Trouble, 'path' | 'dependsOn'>) => asksProviders || !isOfProviders(problem);

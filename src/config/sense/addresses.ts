@@ -62,7 +62,7 @@ function* bucket({ region: _, ...s3 }: Settings['blobs']['s3']): Iterable<Troubl
 }
 
 function* wrong(path: Path, text: string | undefined): Iterable<Trouble> {
-  if (text !== undefined) yield { path, text };
+  if (text !== undefined) yield { path, text, alone: true };
 }
 
 function* unreadable(path: Path, file: string): Iterable<Trouble> {

@@ -53,7 +53,7 @@ function* builtIns({ targets, kind }: ModelSettings, path: Path): Iterable<Troub
     yield { path: [...path, 'kind'], text: `must be ${builtInKind(String(path.at(-1)))} for this built-in model.` };
 }
 
-function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { providers }: Settings): Iterable<Trouble> {
+function* targets({ targets, tokensPerSecond, kind }: ModelSettings, path: Path, { providers }: Settings): Iterable<Trouble> {
   if (targets.length === 0) yield { path: [...path, 'targets'], name: true, silent: true, text: 'is required, with at least one target.' };
   if (tokensPerSecond !== undefined) yield { path: [...path, 'tokensPerSecond'], text: 'is for the built-in models only.' };
   for (const [at, { provider, model }] of targets.entries()) {
@@ -64,10 +64,14 @@ function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { pro
         text: `must name a provider.${hint(provider, [...Object.keys(providers), 'built-in'])}`,
         dependsOn: [['providers', provider]],
       };
-    if (model !== undefined && !isModelName(model))
+    if (provider === 'built-in' && model !== undefined && model !== builtInOf(kind))
+      yield { path: [...here, 'model'], text: `must be ${builtInOf(kind)}, or absent: the built-in provider has one ${kind} model.` };
+    else if (model !== undefined && !isModelName(model))
       yield { path: [...here, 'model'], text: 'must be a model name without white space and without *; absent: the requested name.' };
   }
 }
+
+const builtInOf = (kind: string) => (kind === 'embedding' || kind === 'speech' ? `built-in-${kind}` : 'built-in');
 
 function* priced(price: ModelSettings['price'], path: Path): Iterable<Trouble> {
   if (!price || price.input !== undefined || hasCountRates(price)) return;

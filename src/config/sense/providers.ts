@@ -44,7 +44,7 @@ function* kind(provider: ProviderSettings, path: Path, kinds: readonly ProviderK
   const hasRegions = !chosen || chosen.takes?.includes('regions') === true;
   const wrong = hasRegions ? wrongPattern(address) : (wrongAddress(address) ?? (/[{}]/.test(address) ? 'must not contain { or }.' : undefined));
   const operation = operations.exec(baseUrl)?.[0];
-  if (wrong) yield { path: [...path, 'baseUrl'], text: wrong };
+  if (wrong) yield { path: [...path, 'baseUrl'], text: wrong, ...(/^https?:/i.test(baseUrl) ? {} : { alone: true }) }; // what else is wrong depends on the kind
   else if (operation !== undefined) yield { path: [...path, 'baseUrl'], text: `must be the base address: leave out ${operation}, which is added to it.` };
   if (apiVersion !== undefined && !plainWord.test(apiVersion)) yield { path: [...path, 'apiVersion'], text: 'must be a version such as 2025-04-01-preview.' };
   if (project !== undefined && !plainWord.test(project)) yield { path: [...path, 'project'], text: 'must be the id of a project.' };

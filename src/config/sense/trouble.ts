@@ -10,6 +10,8 @@ export interface Trouble {
   readonly name?: true;
   /** The message does not quote the value. */
   readonly silent?: true;
+  /** It is wrong whatever the other members of its entry are, and is reported beside problems of theirs. */
+  readonly alone?: true;
   /** What else may be its cause: while one of these has a problem of its own, this one is not reported. */
   readonly dependsOn?: readonly Dependency[];
 }
