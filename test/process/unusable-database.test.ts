@@ -34,7 +34,11 @@ function doctor(place: Place, env: Readonly<Record<string, string>> = {}) {
 /** Works on the database where no server runs. */
 async function within({ folder, databaseUrl }: Place, work: (db: Database) => Promise<unknown>) {
   const store = await openStore({ folder: join(folder, 'data'), ...(databaseUrl === undefined ? {} : { databaseUrl }), migrations: [], clock: systemClock });
-  await work(store.db).finally(() => store.close());
+  try {
+    await work(store.db);
+  } finally {
+    await store.close();
+  }
 }
 
 onBothDatabases('a database that this version does not open', ({ place }) => {
