@@ -5,13 +5,14 @@ import type { Clock } from '#kit/async/clock';
 import { randomKey } from '#kit/crypto/ids';
 import { sealer, type Sealer } from '#kit/crypto/sealing';
 import type { Log } from '#telemetry/log';
-import { masterKey, WrongMasterKey } from '#store/master-key';
+import { knownMasterKey, masterKey, WrongMasterKey } from '#store/master-key';
+import type { Examined } from '#store/examine';
 import type { BlobColumn } from '#store/blob-rows';
-import { openStore, type Store } from '#store/open';
+import { examineStore, openStore, type Store } from '#store/open';
 import { onlyReads } from '#store/sql-error';
 import { makePrivate } from '#store/private-folder';
 import type { OwnedTable, SharedTable } from '#resources/users/removal';
-import { checkMasterKey, secretRow } from '#store/secrets';
+import { checkMasterKey, requireMasterKey, secretRow } from '#store/secrets';
 
 export const migrations = [
   'users',
@@ -80,26 +81,48 @@ export interface Database {
 /** Opens the embedded database of the data folder, or the server of `databaseUrl`, with the master key that seals its secrets. @throws WrongMasterKey, and what `openStore` throws */
 export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
   makePrivate(settings.data);
-  const { data: folder, databaseUrl } = settings;
-  const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, areAll: true, clock, log: quieter(log) });
-  const keyFile = join(folder, 'master.key');
-  const isMissing = settings.masterKey === undefined && !existsSync(keyFile);
+  const store = await openStore({ ...optionsOf(settings, clock), log: quieter(log) });
+  const place = keyPlaceOf(settings);
+  const isMissing = place.value === undefined && !existsSync(place.file);
   try {
-    const seal = sealer(await masterKey({ value: settings.masterKey, file: keyFile }));
+    const seal = sealer(await masterKey(place));
     await checkMasterKey(store, seal);
     return { store, seal, pepper: await secretRow(store, seal, 'api-key pepper', randomKey) };
   } catch (error) {
     await store.close();
-    if (!(error instanceof WrongMasterKey) || settings.masterKey !== undefined) throw error;
-    if (isMissing) rmSync(keyFile, { force: true }); // else the next start would take the new key for the right one
-    throw wrongFile(keyFile, isMissing);
+    if (error instanceof WrongMasterKey && isMissing) rmSync(place.file, { force: true }); // else the next start would take the new key for the right one
+    throw told(error, place, isMissing);
   }
 }
 
-const wrongFile = (file: string, isMissing: boolean) =>
-  new WrongMasterKey(
+/** Looks at the database and the master key as `openDatabase` does, and leaves both as they are. @returns nothing where the embedded database has not been made yet. @throws as `openDatabase` does */
+export async function examineDatabase(settings: Settings, clock: Clock): Promise<Examined | undefined> {
+  const place = keyPlaceOf(settings);
+  const key = await knownMasterKey(place);
+  try {
+    return await examineStore(optionsOf(settings, clock), (db) => requireMasterKey(db, sealer(key ?? randomKey())));
+  } catch (error) {
+    throw told(error, place, key === undefined);
+  }
+}
+
+const optionsOf = ({ data: folder, databaseUrl }: Settings, clock: Clock) => ({
+  folder,
+  ...(databaseUrl ? { databaseUrl } : {}),
+  migrations,
+  areAll: true,
+  clock,
+});
+
+const keyPlaceOf = ({ data, masterKey: value }: Settings) => ({ value, file: join(data, 'master.key') });
+
+/** Of a key that was not given: where it should be, and what to do. */
+function told(error: unknown, { value, file }: ReturnType<typeof keyPlaceOf>, isMissing: boolean): unknown {
+  if (!(error instanceof WrongMasterKey) || value !== undefined) return error;
+  return new WrongMasterKey(
     `is not set, and ${isMissing ? `the file ${file} with the key of this database is missing` : `the key in ${file} does not open what this database has sealed`}. Copy master.key from a backup or from the data folder of the first machine, or set DRAGOMAN_MASTER_KEY to its key.`,
   );
+}
 
 /** Logs the store's routine work at level debug. */
 const quieter = (log: Log): Log => ({ ...log, info: log.debug });

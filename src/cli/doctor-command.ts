@@ -54,12 +54,11 @@ async function checksOf(admin: AdminClient & { readonly url: string }): Promise<
 async function checksWithoutServer(settings: Settings): Promise<readonly Check[]> {
   const [{ examineAll }, { examineDatabase }, { openProviders }, { openGuardedFetch }, { outwardOf, upstreamsOf }] = await Promise.all([
     import('#app/diagnostics/doctor'),
-    import('#store/open'),
+    import('#app/database'),
     import('#providers/index'),
     import('#kit/net/guarded-fetch'),
     import('#app/upstreams'),
   ]);
-  const { data: folder, databaseUrl } = settings;
   const clock = systemClock;
   const upstreams = upstreamsOf(() => settings, clock);
   const providers = openProviders(settings.providers, { upstreams, clock, fetcher: openGuardedFetch({ clock, ...outwardOf(settings), allow: [] }) });
@@ -69,7 +68,7 @@ async function checksWithoutServer(settings: Settings): Promise<readonly Check[]
       examineAll({
         settings: () => settings,
         clock,
-        database: () => examineDatabase({ folder, clock, ...(databaseUrl === undefined ? {} : { databaseUrl }) }),
+        database: () => examineDatabase(settings, clock),
         providers: () => providers,
         upstreams,
         regions: () => [],

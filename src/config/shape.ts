@@ -1,4 +1,4 @@
-import { program } from './program.ts';
+import { docsPage, program } from './program.ts';
 import type { TSchema } from 'typebox';
 import { checked, type Problem } from '#kit/json/check';
 import type { ProviderKind } from '#core/provider-kind';
@@ -149,7 +149,7 @@ const liteLlm = new Set(['model_list', 'litellm_settings', 'general_settings', '
 
 function unknown(path: Path, { known, given }: { readonly known: readonly string[]; readonly given: unknown }, message: string): string {
   if (path.length === 1 && liteLlm.has(String(path[0])))
-    return `${message} This looks like a settings file of LiteLLM: docs/operating.md says how its settings are called here, and ${program} init writes a file to begin with.`;
+    return `${message} This looks like a settings file of LiteLLM: ${docsPage('operating.md')} says how its settings are called here, and ${program} init writes a file to begin with.`;
   const isGiven = (name: string) => typeof given === 'object' && given !== null && Object.hasOwn(given, name);
   const word = String(path.at(-1));
   const meant = nearest(

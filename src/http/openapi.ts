@@ -134,6 +134,12 @@ function operation(shown: Operation, { route, face, method, path, headers = [] }
     responses: {
       ...answersOf(shown, route, example?.answer),
       ...Object.fromEntries(statusesOf(shown, route, address).map((status) => [status, { description: refusals[status], content: json(errorOf(face)) }])),
+      ...Object.fromEntries(
+        Object.entries(route.refusesWith ?? {}).map(([status, description]) => [
+          status,
+          { description, content: contentOf({ sends: shown.sends ?? [] }, undefined) },
+        ]),
+      ),
       default: { description: 'Refused, in the words of this interface.', content: json(errorOf(face)) },
     },
     ...(route.scope === 'public'
@@ -167,9 +173,15 @@ function contentOf({ output, outputType, sends = [] }: Pick<Operation, 'output' 
   const whole = outputType ?? 'application/json';
   return {
     ...(output ? withExample({ [whole]: { schema: output } }, example) : {}),
-    ...Object.fromEntries(sends.filter((type) => !(output && type === whole)).map((type) => [type, { schema: { type: 'string' } }])),
+    ...Object.fromEntries(
+      sends
+        .filter((type) => !(output && type === whole))
+        .map((type) => [type, { schema: textType.test(type) ? { type: 'string' } : { type: 'string', format: 'binary' } }]),
+    ),
   };
 }
+
+const textType = /^text\/|json$/;
 
 const propertiesOf = (input: TSchema | undefined) => (input as TObject | undefined)?.properties ?? {};
 /** What each status means, for every interface. */

@@ -48,6 +48,8 @@ export interface Route extends Address {
   readonly outputType?: 'text/plain';
   /** Types of an answer that is no JSON object: a stream of events, pieces of text, the bytes of a file. */
   readonly sends?: readonly string[];
+  /** What it means when the types of `sends` come with the status of a refusal, by status: a page for people. */
+  readonly refusesWith?: Readonly<Record<number, string>>;
   /** JSON bodies of further answers that are no refusals, by status: 202 where the work goes on behind the answer. Without `output` or `sends` they are all there are. */
   readonly others?: Readonly<Record<number, TSchema>>;
   /** What the document shows in place of this route, where one address stands for several operations. Its path then ends with `*`, which is the model. */

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import { exists, hasCode, syncFolder } from '#store/files';
+import { UnusableDatabase } from '#store/unusable-database';
 
 /*
  * A new embedded database is unpacked from an image (0.2 s) rather than made by initdb (2.5 s and 790 MB of memory). `test/support/make-empty-database.ts` makes the
@@ -20,19 +21,25 @@ export interface Image {
 /** A folder, or a file of `size` bytes. */
 export type Entry = { readonly path: string; readonly size?: number };
 
-/** Makes the database folder where there is none. Killed at any point, it starts again the next time. @throws Error for a folder of something else, or of a broken database */
+/** Makes the database folder where there is none. Killed at any point, it starts again the next time. @throws as `hasDatabase` does */
 export async function ensureDatabase(folder: string): Promise<void> {
-  if (await exists(join(folder, 'PG_VERSION'))) return;
-  const found = await readdir(folder).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return [];
-    throw error; // a folder that may not be read is not an empty one
-  });
-  if (found.length > 0) throw new Error(`The embedded database in ${folder} cannot be opened: its file PG_VERSION is missing.`);
+  if (await hasDatabase(folder)) return;
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });
   await unpack(await readFile(shippedImage), unfinished);
   await rename(unfinished, folder);
   await syncFolder(dirname(folder));
+}
+
+/** @throws UnusableDatabase for a folder of something else, or of a broken database */
+export async function hasDatabase(folder: string): Promise<boolean> {
+  if (await exists(join(folder, 'PG_VERSION'))) return true;
+  const found = await readdir(folder).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw error; // a folder that may not be read is not an empty one
+  });
+  if (found.length > 0) throw new UnusableDatabase(`The embedded database in ${folder} cannot be opened: its file PG_VERSION is missing.`);
+  return false;
 }
 
 /** Writes the folder of an image, down to the disk. */

@@ -7,6 +7,7 @@ import type { Answer } from '#store/driver';
 import type { FromWorker, Reply, Start, Statement, ThreadStart, ToWorker } from '#store/embedded-worker';
 import type { StoreLog } from '#store/log';
 import { overloaded, refusalOf } from '#store/sql-error';
+import { UnusableDatabase } from '#store/unusable-database';
 import { encode, type WireValue } from '#store/values';
 
 /**
@@ -185,7 +186,7 @@ async function openWorker(start: Start, clock: Clock): Promise<Worker> {
   const workerData: ThreadStart = { ...start, program: await (program ??= compile()) };
   const worker = new Worker(new URL(`embedded-worker${extension}`, import.meta.url), { workerData });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const refuse = (reason: string) => reject(new Error(`The embedded database in ${start.folder} cannot be opened: ${reason}`));
+  const refuse = (reason: string) => reject(new UnusableDatabase(`The embedded database in ${start.folder} cannot be opened: ${reason}`));
   const giveUp = clock.after(openMilliseconds, () => refuse('it takes too long.'));
   worker.on('message', (message: FromWorker) => {
     if (message.type === 'open') resolve();

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import type { Database } from '#store/driver';
 import type { StoreLog } from '#store/log';
+import { UnusableDatabase } from '#store/unusable-database';
 
 /*
  * A migration is a file `YYYY-MM-DD-name.sql` beside its noun. The files of all nouns make one sequence, ordered by name; each runs once, in a transaction
@@ -22,7 +23,7 @@ const lockKey = 7_239_014_552; // any number that is ours; taken until the end o
  * Brings a database to the state that the files of these folders describe. Safe when several processes start at once.
  * @param areAll these are all folders there are: a database that has run other migrations is of a newer version
  * @returns the names of those that ran now
- * @throws Error when a migration that has run was changed since, or was run by a newer version
+ * @throws UnusableDatabase when a migration that has run was changed since, or was run by a newer version
  */
 export async function migrate(
   db: Database,
@@ -30,9 +31,7 @@ export async function migrate(
   { log, areAll = false }: { readonly log: StoreLog; readonly areAll?: boolean },
 ): Promise<string[]> {
   const migrations = await readMigrations(folders);
-  const done = (await hasRecord(db)) ? await recorded(db) : new Map<string, string>();
-  const missing = migrations.filter((one) => isMissing(one, done));
-  if (areAll) requireKnown(migrations, done);
+  const missing = await missingOf(migrations, { db, areAll });
   const ran: string[] = [];
   for (const migration of missing) {
     if (!(await runOnce(db, migration))) continue;
@@ -40,6 +39,18 @@ export async function migrate(
     log.info({ migration: migration.name }, 'migrated');
   }
   return ran;
+}
+
+/** Finds out whether `migrate` would go through, as far as the record of what has run tells. Changes nothing. @throws UnusableDatabase as `migrate` does */
+export async function requireMigratable(db: Database, folders: readonly URL[], { areAll = false }: { readonly areAll?: boolean | undefined }): Promise<void> {
+  await missingOf(await readMigrations(folders), { db, areAll });
+}
+
+async function missingOf(migrations: readonly Migration[], { db, areAll }: { readonly db: Database; readonly areAll: boolean }): Promise<readonly Migration[]> {
+  const done = (await hasRecord(db)) ? await recorded(db) : new Map<string, string>();
+  const missing = migrations.filter((one) => isMissing(one, done));
+  if (areAll) requireKnown(migrations, done);
+  return missing;
 }
 
 async function readMigrations(folders: readonly URL[]): Promise<Migration[]> {
@@ -67,9 +78,13 @@ async function recorded(db: Database): Promise<Map<string, string>> {
   return new Map(rows.map(({ name, hash }) => [name, hash]));
 }
 
+/** Files of releases never change; those of states between them may, before they are released. */
 function isMissing({ name, hash }: Migration, done: ReadonlyMap<string, string>): boolean {
   const known = done.get(name);
-  if (known !== undefined && known !== hash) throw new Error(`The migration ${name} was changed after it had run. Put it back as it was and write a new one.`);
+  if (known !== undefined && known !== hash)
+    throw new UnusableDatabase(
+      `The database was made by a state of Dragoman between two releases, which cannot be brought up to date (${name} has changed since). Go back to that state and go on with it, or export what you need there; then start this version with a new data folder (--data) or, where DATABASE_URL is set, with an empty database.`,
+    );
   return known === undefined;
 }
 
@@ -81,7 +96,7 @@ function requireKnown(migrations: readonly Migration[], done: ReadonlyMap<string
     .toSorted()
     .at(-1);
   if (newest === undefined) return;
-  throw new Error(
+  throw new UnusableDatabase(
     `A newer version of Dragoman has migrated the database (${newest}), and this one cannot use it: install the newer version again, or restore the backup from before the upgrade.`,
   );
 }

@@ -5,15 +5,15 @@ import type { Clock } from '#kit/async/clock';
 import type { Json } from '#core/json';
 import { kyselyOver, type Database, type Lines } from '#store/driver';
 import { turns } from '#store/embedded';
-import { ensureDatabase } from '#store/empty-database';
+import { ensureDatabase, hasDatabase } from '#store/empty-database';
 import { examine, type Examined } from '#store/examine';
-import { exists } from '#store/files';
 import { openEngine } from '#store/engine';
 import { feed, type Feed, type Listener } from '#store/feed';
 import { lockFolder } from '#store/folder-lock';
 import { silent, type StoreLog } from '#store/log';
-import { migrate } from '#store/migrate';
+import { migrate, requireMigratable } from '#store/migrate';
 import { isCollision, overloaded } from '#store/sql-error';
+import { UnusableDatabase } from '#store/unusable-database';
 import { upkeep } from '#store/upkeep';
 
 export type { Database } from '#store/driver';
@@ -70,18 +70,26 @@ const ownMigrations = new URL('.', import.meta.url);
 // 64 MB of cache instead of 128 save as much memory; the rest keeps the journal of the database small
 const embeddedSettings = ['shared_buffers=64MB', 'max_wal_size=64MB', 'min_wal_size=16MB', 'timezone=UTC', 'jit=off'];
 
-/** Looks at the database and leaves it as it is. @returns nothing where the embedded one has not been made yet. @throws as `openStore` does */
-export async function examineDatabase({ log = silent, ...options }: Omit<StoreOptions, 'migrations'>): Promise<Examined | undefined> {
-  if (options.databaseUrl === undefined && !(await exists(join(options.folder, 'database', 'PG_VERSION')))) return undefined;
-  const backend = await openBackend({ ...options, migrations: [] }, log, feed(log));
+/**
+ * Looks at the database and leaves it as it is.
+ * @param look looks further, where the migrations are as they should be
+ * @returns nothing where the embedded one has not been made yet
+ * @throws as `openStore` and `look` do
+ */
+export async function examineStore({ log = silent, ...options }: StoreOptions, look: (db: Database) => Promise<void>): Promise<Examined | undefined> {
+  if (options.databaseUrl === undefined && !(await hasDatabase(join(options.folder, 'database')))) return undefined;
+  const backend = await openBackend(options, log, feed(log));
   try {
-    return await examine(backend.database(statementSeconds), options.clock);
+    const db = backend.database(statementSeconds);
+    await requireMigratable(db, [ownMigrations, ...options.migrations], options);
+    await look(db);
+    return await examine(db, options.clock);
   } finally {
     await backend.close();
   }
 }
 
-/** Opens the database, brings its tables up to date. @throws Fault `conflict` when another process has the folder, Error when it cannot be opened */
+/** Opens the database, brings its tables up to date. @throws Fault `conflict` when another process has the folder, UnusableDatabase, Error when it cannot be opened */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { migrations, areAll = false, log = silent } = options;
   const changes = feed(log);
@@ -190,7 +198,7 @@ function toldIn(text: string): Told | undefined {
 async function requireVersion15(db: Database): Promise<void> {
   const { rows } = await sql<{ version: string }>`select current_setting('server_version_num') as version`.execute(db);
   const version = Number(rows[0]!.version);
-  if (version < 150_000) throw new Error(`DATABASE_URL leads to PostgreSQL ${Math.floor(version / 10_000)}; 15 or later is needed.`);
+  if (version < 150_000) throw new UnusableDatabase(`DATABASE_URL leads to PostgreSQL ${Math.floor(version / 10_000)}; 15 or later is needed.`);
 }
 
 function storeOver(backend: Backend, changes: Feed, clock: Clock): Store {

@@ -81,11 +81,11 @@ function steady(value: unknown, member = ''): unknown {
   if (/^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$/.test(value)) return new Date(moment).toUTCString();
   if (/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(value)) return 'eyJhbGciOiJFZERTQSJ9.3fK9sW2mQ7.3fK9sW2mQ7';
   if (value.startsWith('user_custom_')) return value;
-  if (value.startsWith('dgm_')) return `dgm_${'x'.repeat(60)}`;
+  if (value.startsWith('dgm_') || /^k{64}$/.test(value)) return `dgm_${'x'.repeat(60)}`;
   if (/^\d{15}$/.test(value)) return '100000000000001';
-  if (/^k{64}$/.test(value)) return 'YOUR_KEY';
-  const text = value.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, '3fK9sW2mQ7');
-  return text.replace(/^([a-z]{2,10}[-_])?[A-Za-z0-9_-]{18,}$/, (text, prefix: string | undefined) =>
+  const text = value.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, '3f9a5c2e-7b1d-4e86-9c40-5d2b8f6a1e37');
+  if (text !== value) return text;
+  return value.replace(/^([a-z]{2,10}[-_])?[A-Za-z0-9_-]{18,}$/, (text, prefix: string | undefined) =>
     (/\d/.test(text) || /^([a-z]{2,10}[-_])?(?=.*[A-Z])[A-Za-z0-9]{22}$/.test(text)) && !text.includes('built-in') ? `${prefix ?? ''}3fK9sW2mQ7` : text,
   );
 }

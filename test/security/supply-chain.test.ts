@@ -1,7 +1,7 @@
 // What comes into the server from outside, and what leaves it in the package.
-import { execFileSync } from 'node:child_process';
-import { existsSync, globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, globSync, realpathSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { builtAnew } from '../support/built.ts';
@@ -121,7 +121,7 @@ describe('installed packages', () => {
 
 describe('the shipped package', () => {
   test(
-    proves('C-07', 'contains the launcher, compiled code and what it reads, and no source, test, recording, key or setting'),
+    proves('C-07', 'contains the launcher, compiled code, what it reads and what it points to, and no source, test, recording, key or setting'),
     async () => {
       const { folder: server, remove } = await builtAnew();
       onTestFinished(remove);
@@ -142,17 +142,25 @@ describe('the shipped package', () => {
           'dist/licences.txt',
           ...workers.map((worker) => `dist/${worker}.js`),
           'dragoman.schema.json',
+          'docs/operating.md',
         ]),
       );
       expect(
         files.filter(
           (file) =>
-            !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|br)|dist\/licences\.txt)$/.test(
+            !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|br)|dist\/licences\.txt|docs\/[a-z-]+\.md)$/.test(
               file,
             ),
         ),
       ).toEqual([]);
       expect(files.filter((file) => /\.test\.|testing|recording|fixture|fake|planted|secret\.|\.env|\.pem|\.key$|master-key$|yaml$/.test(file))).toEqual([]);
+
+      await rm(join(server, 'src'), { recursive: true }); // as installed
+      await writeFile(join(server, 'dragoman.yaml'), 'model_list: []\n');
+      const { stderr } = spawnSync(process.execPath, [join(server, 'dist/main.js'), 'config', 'check'], { cwd: server, encoding: 'utf8' });
+      const page = join(realpathSync(server), 'docs/operating.md');
+      expect(stderr).toContain(`LiteLLM: ${page} says how its settings are called here, and dragoman init`);
+      expect(existsSync(page)).toBe(true);
     },
     120_000,
   );

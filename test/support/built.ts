@@ -7,7 +7,7 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '..', '..');
 
 /** Only what is needed to compile and pack. */
-const shipped = ['bin', 'src', 'package.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
+const shipped = ['bin', 'src', 'package.json', 'dragoman.schema.json', 'docs', 'README.md', 'LICENSE'];
 
 /** A copy of the program with a dist/ that is built from the sources as they are, which the one of the project may not be. */
 export async function builtAnew(): Promise<{ readonly folder: string; remove(): Promise<void> }> {

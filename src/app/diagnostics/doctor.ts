@@ -19,6 +19,8 @@ import type { Check } from './check.ts';
 import type { Upstreams } from '#kit/upstream/pool';
 import { examineAddresses } from './addresses.ts';
 import type { Examined } from '#store/examine';
+import { WrongMasterKey } from '#store/master-key';
+import { UnusableDatabase } from '#store/unusable-database';
 
 export interface DoctorDeps {
   readonly settings: () => Settings;
@@ -317,8 +319,9 @@ function keysOf(some: readonly ProbeResult[], all: number): string {
   return some.length === all ? ` with each of its ${all} keys` : ` with ${some.map(({ probe }) => probe.credential).join(', ')}`;
 }
 
-/** A sentence for operators: our own, an error code, and PostgreSQL's message; never the message of another error, which may contain an address with its password. */
+/** Sentences for operators: our own, an error code, and PostgreSQL's message; never the message of another error, which may contain an address with its password. */
 function whyNot(error: unknown): string {
+  if (error instanceof UnusableDatabase || error instanceof WrongMasterKey) return error.message;
   if (!(error instanceof Fault)) return `It cannot be opened${codeInBrackets(error)}.`;
   for (let one: unknown = error; one instanceof Error; one = one.cause) if ('severity' in one) return `${error.message} PostgreSQL says: ${one.message}.`;
   return `${error.message}${codeInBrackets(error)}`;

@@ -12,7 +12,10 @@ const check = record('A check of prompts or answers.', {
   kind: oneOf('Kind of the check.', ['regex', 'pii', 'moderation', 'http']),
   pattern: Type.Optional(word('Regular expression, for kind regex, in JavaScript syntax; it may start with (?i), (?s) or (?m).')),
   entities: Type.Optional(
-    Type.Array(word(`A kind of personal data: ${entities.join(', ')}.`), { minItems: 1, description: 'Kinds of personal data to find, for kind pii.' }),
+    Type.Array(word(`A kind of personal data: ${entities.join(', ')}.`), {
+      minItems: 1,
+      description: `Kinds of personal data to find, for kind pii: ${entities.join(', ')}.`,
+    }),
   ),
   model: Type.Optional(
     word('Model for kind moderation: one of `models` whose kind is moderation or chat. Each of its calls is logged and charged as a step of the same request.'),

@@ -40,7 +40,7 @@ export function speechRoute(deps: SpeechDeps): Route {
     spends: true,
     summary: 'Speaks a text. The built-in voice answers with WAV, whatever format is asked for.',
     input: SpeechFields,
-    sends: ['audio/*'],
+    sends: [...['mpeg', 'wav', 'opus', 'aac', 'flac', 'pcm'].map((format) => `audio/${format}`), 'application/octet-stream', 'text/event-stream'],
     answer: (asked) => {
       const { app, call } = decoded(asked, deps.defaultSpeech);
       return answerSpeech({ ...deps, faultFrame: encodeFaultFrame }, asked, 'chatcompat', new Speech({ call, speak: deps.speak, app }));

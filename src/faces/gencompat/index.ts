@@ -10,7 +10,7 @@ const base = `${root}/v1beta`;
 
 /**
  * What SDKs ask that are given the server's address alone. Of `/v1`, which is the chat interface's, only what names them in `x-goog-api-client` is meant, and
- * what has a publisher in its address, as nothing of the chat interface has.
+ * what the chat interface has not: a POST to a model, and an address with a publisher in it.
  */
 const shorts = ['/v1beta', '/v1beta1'];
 const shared = '/v1';
@@ -24,14 +24,17 @@ export function gencompat(deps: OperationDeps): Face {
     name: 'gencompat',
     roots: [root, ...shorts],
     shares: [{ root: shared, header: namedBy }],
-    routes: alsoBelow(versions, base, shared, [namedBy]).map(forAllPublishers),
+    routes: alsoBelow(versions, base, shared, [namedBy]).map(forAllClients),
     refusal: (fault) => encodeFault(fault),
   };
 }
 
 const hasPublisher = /^\/v1(?:\/projects\/:project\/locations\/:location)?\/publishers\//;
 
-const forAllPublishers = (route: Route): Route => ({
+/** For whoever asks, where no other interface has the address. */
+const forAllClients = (route: Route): Route => ({
   ...route,
-  also: (route.also ?? []).map(({ method, path, headers }) => ({ method, path, ...(headers && !hasPublisher.test(path) ? { headers } : {}) })),
+  also: (route.also ?? []).map(({ headers, ...address }) =>
+    headers && address.method === 'GET' && !hasPublisher.test(address.path) ? { ...address, headers } : address,
+  ),
 });

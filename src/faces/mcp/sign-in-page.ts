@@ -27,6 +27,11 @@ export function signInRoute(signedIn: SignedIn): Route {
     owner: 'nobody',
     summary: 'Where a sign-in at an MCP server of a user ends: a page.',
     sends: ['text/html'],
+    refusesWith: {
+      400: 'The sign-in is over or was never begun, or it was refused or cancelled.',
+      502: 'The sign-in failed.',
+      503: 'The sign-in could not be completed just now.',
+    },
     async answer({ exchange }: Asked) {
       const { query, id: requestId, address } = exchange;
       const word = (name: string) => query.get(name) ?? undefined;

@@ -27,13 +27,14 @@ export function docsPage(document: Document): string {
   const server = url === '/' ? 'this server' : `<code>${escaped(url)}</code>`;
   return page(
     `${document.info.title}: API reference`,
-    `<header>
+    `<a class="skip" href="#content">Skip to the content</a>
+<header>
 <h1><a href="/">${escaped(document.info.title)}</a> <small>${escaped(document.info.version)}</small></h1>
 <p>Every address of ${server}, generated from the schemas that validate requests. As data: <a href="/openapi.json">openapi.json</a>.</p>
 </header>
 <div class="columns">
-<nav class="contents"><details><summary>Contents</summary><ul>${contents.join('')}<li><a href="#keys">Keys</a></li><li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></details></nav>
-<main>
+<nav class="contents" aria-label="Contents"><ul><li><a href="#keys">Keys</a></li>${contents.join('')}<li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></nav>
+<main id="content" tabindex="-1">
 <section><h2 id="keys">Keys</h2>
 <p>Send your API key in one of these headers: <code>Authorization: Bearer KEY</code>, <code>x-access-tokens: KEY</code>, <code>x-api-key: KEY</code> or <code>x-goog-api-key: KEY</code>. A key may be narrowed to scopes; each entry names the one that it needs. In a browser, the cookie of <code>POST /server/session</code> takes the place of a key.</p></section>
 ${sections.join('\n')}
@@ -76,10 +77,10 @@ function entryHtml({ method, path, also, operation }: Entry): string {
     `<p class="scope">${scope === undefined ? 'No key needed.' : `Needs ${needs(scope)}.`}</p>`,
     ...(['path', 'query', 'header'] as const).map((where) => parametersHtml(where, parameters)),
     asked
-      ? `<h4>Request</h4>${types.some((type) => type !== 'application/json') ? `<p>As ${types.map((type) => `<code>${escaped(type)}</code>`).join(', ')}.</p>` : ''}${fieldsHtml(asked.schema)}${exampleHtml(asked)}`
+      ? `<h3>Request</h3>${types.some((type) => type !== 'application/json') ? `<p>As ${types.map((type) => `<code>${escaped(type)}</code>`).join(', ')}.</p>` : ''}${fieldsHtml(asked.schema)}${exampleHtml(asked)}`
       : '',
-    answered ? `<h4>Answer <code>${status}</code></h4>${fieldsHtml(answered.schema)}${exampleHtml(answered)}` : '',
-    errors.length > 0 ? `<h4>Errors</h4><p>${errors.map((code) => `<a href="#error-${code}">${code}</a>`).join(' ')}</p>` : '',
+    answered ? `<h3>Answer <code>${status}</code></h3>${fieldsHtml(answered.schema)}${exampleHtml(answered)}` : '',
+    errors.length > 0 ? `<h3>Errors</h3><p>${errors.map((code) => `<a href="#error-${code}">${code}</a>`).join(' ')}</p>` : '',
   ];
   return `<details id="${escaped(operationId)}"><summary><b class="${method}">${method.toUpperCase()}</b> <code>${breakable(path)}</code> <span>${prose(summary)}</span></summary>
 ${parts.join('')}</details>`;
@@ -96,7 +97,7 @@ function parametersHtml(where: keyof typeof titles, all: readonly Parameter[]): 
   const own = all.filter((one) => one.in === where);
   if (own.length === 0) return '';
   const properties = Object.fromEntries(own.map(({ name, schema, description }) => [name, description === undefined ? schema : { ...schema, description }]));
-  return `<h4>${titles[where]}</h4>${fieldsHtml({ type: 'object', properties, required: own.filter(({ required }) => required).map(({ name }) => name) })}`;
+  return `<h3>${titles[where]}</h3>${fieldsHtml({ type: 'object', properties, required: own.filter(({ required }) => required).map(({ name }) => name) })}`;
 }
 
 const exampleHtml = ({ example }: Content): string => (example === undefined ? '' : `<pre><code>${escaped(JSON.stringify(example, null, 2))}</code></pre>`);
@@ -117,6 +118,6 @@ function errorsHtml(entries: readonly Entry[]): string {
   return `<section><h2 id="errors">Errors</h2>
 <p>The status says what went wrong, and the message what to do. Every answer has an <code>x-request-id</code>.</p>
 <ul class="fields">${rows.join('')}</ul>
-${Array.from(shapes, ([name, schema]) => `<h4>${escaped(name)}</h4>${fieldsHtml(schema)}`).join('\n')}
+${Array.from(shapes, ([name, schema]) => `<h3>${escaped(name)}</h3>${fieldsHtml(schema)}`).join('\n')}
 </section>`;
 }

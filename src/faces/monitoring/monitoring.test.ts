@@ -50,3 +50,23 @@ test('any number of scrapes at a time gather the figures once', async () => {
   await Promise.all(Array.from({ length: 100 }, scrape));
   expect([gathered, new Set(sent)]).toEqual([1, new Set(['figures 1'])]);
 });
+
+test('the page of the interfaces begins with a link past the contents, and its headings leave out no level', async () => {
+  const get = {
+    operationId: 'x',
+    summary: 'X.',
+    tags: ['t'],
+    parameters: [{ name: 'a', in: 'query', required: false, schema: {} }],
+    responses: { 200: { content: { 'application/json': { schema: {} } } }, 400: {}, default: { content: { 'application/json': { schema: {} } } } },
+  };
+  const document = () => ({ info: { title: 'T', version: '1' }, servers: [], paths: { '/x': { get } }, components: { schemas: { S: {} } } }) as OpenApiDocument;
+  const face = monitoring({ clock: testClock(), metrics: { contentType: '', text: async () => '' }, missing: async () => [], landing, document });
+  let page = '';
+  const exchange = { send: (_status: number, _headers: unknown, body: Uint8Array) => (page = Buffer.from(body).toString()) } as unknown as Exchange;
+  await face.routes.find(({ path }) => path === '/docs')!.answer({ exchange } as Asked);
+  const [, target] = /<body>\s*<a class="skip" href="#(\w+)">/.exec(page) ?? [];
+  expect(page).toContain(`<main id="${target}" tabindex="-1">`);
+  const levels = Array.from(page.matchAll(/<h(\d)/g), ([, level]) => Number(level));
+  expect(levels.length).toBeGreaterThan(8);
+  expect(levels.filter((level, at) => level > (levels[at - 1] ?? 0) + 1)).toEqual([]);
+});

@@ -164,7 +164,7 @@ function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonl
     nounRoute('GET', `${path}/:file/original`, {
       ...common,
       summary: 'The bytes of a file, as they came.',
-      sends: ['*/*'],
+      sends: ['application/octet-stream', '*/*'],
       query: OwnerQuery,
       async answer({ caller, params, query }) {
         const reader = readerOf(caller, query);

@@ -55,11 +55,11 @@ export function sessionRoutes(deps: SessionRoutesDeps): readonly NounRoute[] {
     }),
     nounRoute('DELETE', path, {
       ...common,
-      summary: 'Ends the session or the access token that you came with.',
-      output: Type.Object({ expiresAt }),
+      summary: 'Ends the session or the access token that you came with. The answer says who you were.',
+      output: SessionObject,
       async answer({ caller }) {
         const { token, session, userId } = caller;
-        const ended = { expiresAt: expiryOf(caller) };
+        const ended = await answerTo(caller);
         if (session) {
           await deps.endSession(session, userId);
           return new WithSession(ended, '');

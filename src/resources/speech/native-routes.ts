@@ -42,7 +42,7 @@ export function speechRoutes(deps: SpeechDeps): readonly NounRoute[] {
       spends: true,
       summary: 'Speaks a text: the answer is the sound, from providers as MP3, from the built-in voice as WAV.',
       input: SpeechFields,
-      sends: ['audio/*'],
+      sends: ['audio/mpeg', 'audio/wav', 'application/octet-stream'],
       answer: ({ caller, input }) =>
         new Speech({ call: callOf(input, deps, caller), speak: deps.speak, fieldNames: { input: 'text' }, app: input.app_name ?? undefined }),
     }),

@@ -12,7 +12,7 @@ import type { LogDetail, LoggedRow, Logs } from './logs.ts';
 import { inPages, itemsOf, report } from './reports.ts';
 import { groups, isGroup, type Group } from './groups.ts';
 import { unknownZone, type Sums } from './sums.ts';
-import { timeZoneOf } from './time-zone.ts';
+import { monthIn, timeZoneOf } from './time-zone.ts';
 import { invalid } from '#core/fault';
 
 /** What is read of usage and of the request log. */
@@ -37,8 +37,8 @@ const filters = {
 };
 
 const usageQuery = {
-  from: time('ISO 8601; absent: the first of this month, UTC.'),
-  to: time('ISO 8601, not included; absent: the first of the next month, UTC.'),
+  from: time('ISO 8601; absent: the first of this month in `tz`.'),
+  to: time('ISO 8601, not included; absent: the first of the next month in `tz`.'),
   groupBy: Type.Optional(Type.String({ maxLength: 200, description: `Words out of ${groups.join(', ')} and tag:NAME, with commas between them.` })),
   tz: Type.Optional(Type.String({ maxLength: 64, description: 'IANA name of the time zone in which days and hours are cut; default UTC.' })),
   ...filters,
@@ -205,7 +205,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
         const tz = query.tz === undefined ? undefined : timeZoneOf(query.tz);
         if (tz === undefined && query.tz !== undefined) throw unknownZone();
         const words = groupsIn(groupBy);
-        const wanted = { ...(await monthOr(query, timeNow)), ...filterOf(query), ...only, groupBy: words, tz };
+        const wanted = { ...(await monthOr({ ...query, tz }, timeNow)), ...filterOf(query), ...only, groupBy: words, tz };
         const items = await reading.usage(wanted);
         return format === undefined ? itemsOf(items) : report(format, 'usage', [...words, ...Object.keys(sums)], inPages(items));
       },
@@ -242,11 +242,14 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
   ];
 }
 
-async function monthOr({ from, to }: { readonly from?: string | undefined; readonly to?: string | undefined }, timeNow: () => Promise<number>) {
-  const now = new Date(from === undefined || to === undefined ? await timeNow() : 0);
-  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
-  const begin = from === undefined ? Date.UTC(year, month) : instantIn('from', from);
-  const end = to === undefined ? Math.max(Date.UTC(year, month + 1), begin) : instantIn('to', to);
+/** From when to when it is asked for: what is absent is that of the current month in the time zone. */
+async function monthOr(
+  { from, to, tz = 'UTC' }: { readonly from?: string | undefined; readonly to?: string | undefined; readonly tz: string | undefined },
+  timeNow: () => Promise<number>,
+) {
+  const month = monthIn(tz, from === undefined || to === undefined ? await timeNow() : 0);
+  const begin = from === undefined ? month.from : instantIn('from', from);
+  const end = to === undefined ? Math.max(month.to, begin) : instantIn('to', to);
   if (end < begin && from === undefined) throw invalid('from', 'is needed with a to before this month, where it begins without one');
   if (end < begin) throw invalid('to', 'must not be before from');
   return { from: begin, to: end };

@@ -28,3 +28,9 @@ export function hasWholeHours(name: string, from: number, to: number): boolean {
   for (let at = begin; at < end; at += 30 * day) if (!isWhole(at)) return false;
   return isWhole(end);
 }
+
+/** The month in which something is, there: when it begins and when the next one does, in milliseconds since 1970. */
+export function monthIn(name: string, at: number): { readonly from: number; readonly to: number } {
+  const first = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(name).with({ day: 1 }).startOfDay();
+  return { from: first.epochMilliseconds, to: first.add({ months: 1 }).startOfDay().epochMilliseconds };
+}

@@ -60,9 +60,15 @@ test.each([
   expect([status, body['object'], body['has_more']]).toEqual([200, object, more]);
 });
 
-test("Google's operations are no addresses of /v1 for other clients", async () => {
-  const { status, body } = await said(await server.ask('/v1/models/built-in:generateContent', {}));
-  expect([status, body]).toMatchObject([405, { error: { type: 'invalid_request_error', code: 'wrong_method' } }]);
+test("Google's operations are addresses of /v1 for clients without its header too, refusals in its shape; the other methods there are OpenAI's", async () => {
+  const at = '/v1/models/built-in:generateContent';
+  const asked = { contents: [{ parts: [{ text: 'Say exactly: heron' }] }] };
+  expect(await said(await server.ask(at, asked))).toMatchObject({ status: 200, body: { candidates: [{ content: { parts: [{ text: 'heron' }] } }] } });
+  expect(await said(await server.ask(at, {}))).toMatchObject({ status: 400, body: { error: { code: 400, status: 'INVALID_ARGUMENT' } } });
+  expect(await said(await server.ask('/v1/models/built-in', {}))).toMatchObject({ status: 404, body: { error: { code: 404, status: 'NOT_FOUND' } } });
+  expect(await said(await get(at))).toMatchObject({ status: 405, body: { error: { message: 'This address takes POST.' } } });
+  const deleted = await get('/v1/models/built-in', { authorization: `Bearer ${server.key}` }, 'DELETE');
+  expect(await said(deleted)).toMatchObject({ status: 405, body: { error: { code: 'wrong_method', message: 'This address takes GET, HEAD.' } } });
 });
 
 test('who has no good key at /v1/models is told so in the shape of the interface that is meant', async () => {

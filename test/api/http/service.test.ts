@@ -51,18 +51,18 @@ test(proves('service.json-bodies', 'requests and answers are JSON, but for files
     }
   expect(unlike).toMatchInlineSnapshot(`
     [
-      "post /server/chatcompat/v1/audio/speech → audio/*",
-      "post /v1/audio/speech → audio/*",
+      "post /server/chatcompat/v1/audio/speech → audio/mpeg,audio/wav,audio/opus,audio/aac,audio/flac,audio/pcm,application/octet-stream,text/event-stream",
+      "post /v1/audio/speech → audio/mpeg,audio/wav,audio/opus,audio/aac,audio/flac,audio/pcm,application/octet-stream,text/event-stream",
       "post /server/chatcompat/v1/audio/transcriptions",
       "post /v1/audio/transcriptions",
       "get /server/mcp/oauth/callback → text/html",
       "post /server/mine/datasets/{id}/files",
-      "get /server/mine/datasets/{id}/files/{file}/original → */*",
+      "get /server/mine/datasets/{id}/files/{file}/original → application/octet-stream,*/*",
       "get /server/mine/runs/{id}/events → text/event-stream",
       "post /server/get-deep-agent → text/event-stream,text/plain",
       "get /server/get-deep-agent → text/event-stream,text/plain",
       "post /server/execute-plugin → text/plain,text/event-stream",
-      "post /server/get-text-to-speech → audio/*",
+      "post /server/get-text-to-speech → audio/mpeg,audio/wav,application/octet-stream",
       "get /metrics → text/plain",
       "get /docs → text/html",
       "get /docs.css → text/css",
@@ -88,8 +88,9 @@ test('the document names every type and status of an answer: streams, sounds, fi
   expect(typesOf('post /server/get-deep-agent').toSorted()).toEqual(['text/event-stream', 'text/plain']);
   expect(typesOf('get /server/mine/runs/{id}/events')).toEqual(['text/event-stream']);
   for (const path of ['chat/completions', 'responses']) expect(typesOf(`post ${chatcompat}/${path}`)).toEqual(['application/json', 'text/event-stream']);
-  expect(typesOf('post /server/get-text-to-speech')).toEqual(['audio/*']);
-  expect(typesOf('get /server/mine/datasets/{id}/files/{file}/original')).toEqual(['*/*']);
+  expect(typesOf('post /server/get-text-to-speech')).toEqual(['audio/mpeg', 'audio/wav', 'application/octet-stream']);
+  expect(typesOf('get /server/mine/datasets/{id}/files/{file}/original')).toEqual(['application/octet-stream', '*/*']);
+  for (const status of ['200', '400', '502', '503']) expect(typesOf('get /server/mcp/oauth/callback', status)).toEqual(['text/html']);
   for (const place of ['admin', 'mine', 'mine/teams/{id}'])
     for (const list of ['usage', 'logs'])
       expect([place, typesOf(`get /server/${place}/${list}`)]).toEqual([place, ['application/json', 'text/csv', 'application/x-ndjson']]);

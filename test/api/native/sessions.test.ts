@@ -44,7 +44,7 @@ onBothDatabases('sessions', (database) => {
     const elsewhere = await browser(all, ada.email, password);
     expect(elsewhere.cookie).not.toBe(here.cookie);
     const out = await here.ask('DELETE', session);
-    expect(out).toMatchObject({ status: 200, body: { expiresAt: expect.any(String) as string } });
+    expect(out).toMatchObject({ status: 200, body: { id: ada.id, email: ada.email, expiresAt: expect.any(String) as string } });
     expect(cookieIn(out)).toMatchObject({ pair: 'dragoman=', words: expect.arrayContaining(['Max-Age=0', 'Path=/']) as string[] });
     await expect.poll(() => mine(here), { timeout: 30_000 }).toBe(401);
     expect((await here.ask('GET', session)).body['error']).toBe('The session is over: sign in again.');

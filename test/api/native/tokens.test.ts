@@ -173,7 +173,7 @@ onBothDatabases('access tokens', (database) => {
     const { body: session } = await first!('GET', '/server/session');
     expect(session).toMatchObject({ id: ada.id, scopes: null });
     expect(Date.parse(session['expiresAt'] as string) - Date.now()).toBeGreaterThan(86_000_000);
-    expect((await first!('DELETE', '/server/session')).status).toBe(200);
+    expect(await first!('DELETE', '/server/session')).toMatchObject({ status: 200, body: session });
     await expect.poll(asked, { timeout: 30_000 }).toEqual([401, 200]);
     expect((await ada.ask('DELETE', '/server/session')).status).toBe(400);
     expect((await ada.ask('GET', '/server/session')).body).toMatchObject({ expiresAt: null });
