@@ -313,6 +313,8 @@ describe('documents become Markdown', () => {
     expect(scan.body.text).toContain('call the pilot on channel nine');
     const fast = await sendDocument('scan.pdf', { strategy: 'fast' });
     expect([fast.http, fast.body.response]).toEqual([422, 'file (scan.pdf): The file is empty: none of its pages has text.']);
+    const picture = await sendDocument('scan.png', { strategy: 'fast' });
+    expect([picture.http, picture.body.response]).toEqual([422, 'file (scan.png): The file is empty: an image is read by OCR alone.']);
   });
 
   test('an image that is cut off is refused, and one with something behind its end is not', { timeout: 240_000 }, async () => {
