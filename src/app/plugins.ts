@@ -9,7 +9,7 @@ import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Clock } from '#kit/async/clock';
 import { readLargeJson } from '#kit/json/large';
 import { BadJson } from '#kit/json/scan';
-import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
+import { NotFetched, NotTaken, type GuardedFetch } from '#kit/net/guarded-fetch';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { openScripts } from '#kit/sandbox/scripts';
 import { contentTypeIn, decoded } from '#kit/text/content-type';
@@ -124,12 +124,13 @@ async function answerOf(response: Response): Promise<TextAnswer> {
   const found = contentTypeIn(response.headers.get('content-type') ?? '');
   if (response.ok && isText(found.type)) return textAnswer(found, await response.bytes());
   await response.body?.cancel();
-  throw new NotFetched(new Error(`It answered with the status ${response.status}.`));
+  throw new NotFetched(new NotTaken(response.ok ? 'It is of a type that is not wanted.' : `It answered ${response.status}.`));
 }
 
 function asFault(error: unknown, text: string): unknown {
   if (error instanceof QueueFull) return queueFull(error);
-  return error instanceof NotFetched || error instanceof UpstreamError ? new Fault('upstream-failed', text, { cause: error }) : error;
+  const said = error instanceof NotFetched && error.cause instanceof NotTaken ? `The plugin got nothing from its address. ${error.cause.message}` : text;
+  return error instanceof NotFetched || error instanceof UpstreamError ? new Fault('upstream-failed', said, { cause: error }) : error;
 }
 
 /** A description of an interface, at an address that a user chose. */

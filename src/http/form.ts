@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import type { JsonText } from '#kit/json/scan';
+import { tooLarge } from './arriving.ts';
 import { readBody, refuseCompressed, type BodyLimits } from './body.ts';
 import { coerced, fieldOfText, isLeftOut, takesJson } from './coerce.ts';
 import type { Exchange } from './exchange.ts';
@@ -35,6 +36,8 @@ const nothing = { bytes: new Uint8Array(0), files: [], remove: () => Promise.res
 export async function readForm(exchange: Exchange, route: Described, deps: FormDeps): Promise<FormBody> {
   const type = exchange.header('content-type');
   const kind = kindOf(type);
+  const { bodyBytes } = deps.limits();
+  if (kind !== 'multipart' && route.takes !== 'files' && Number(exchange.header('content-length') ?? 0) > bodyBytes) throw tooLarge(bodyBytes);
   if (route.takes === 'multipart' && kind !== 'multipart') throw notMultipart();
   if (exchange.method === 'GET' || exchange.method === 'HEAD' || isEmpty(exchange)) return { json: {}, ...nothing };
   refuseCompressed(exchange);

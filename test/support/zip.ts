@@ -49,6 +49,19 @@ export function docx(document: string | Uint8Array, more: readonly Entry[] = [])
   return zip([{ name: '[Content_Types].xml', content: Buffer.from(types) }, { name: 'word/document.xml', content: Buffer.from(document) }, ...more]);
 }
 
+/** An e-book of one chapter, which is this HTML. */
+export function epub(body: string): Uint8Array<ArrayBuffer> {
+  const parts = {
+    mimetype: 'application/epub+zip',
+    'META-INF/container.xml':
+      '<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles><rootfile full-path="a.opf" media-type="application/oebps-package+xml"/></rootfiles></container>',
+    'a.opf':
+      '<package xmlns="http://www.idpf.org/2007/opf" version="3.0"><metadata/><manifest><item id="a" href="a.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>',
+    'a.xhtml': `<html xmlns="http://www.w3.org/1999/xhtml"><body>${body}</body></html>`,
+  };
+  return zip(Object.entries(parts).map(([name, content]) => ({ name, content: Buffer.from(content) })));
+}
+
 interface Workbook {
   /** By the names of the sheets: their cells, as XML. */
   readonly sheets: Readonly<Record<string, string>>;

@@ -1,4 +1,5 @@
 import { type Envelope, wrapped } from './envelopes.ts';
+import { inKnownWords } from './known-words.ts';
 import { nativeRefusal } from '../native-fault.ts';
 import { answerCall, contextOf, type GeneratingDeps, type Words } from '../answer.ts';
 import type { Fault } from '#core/fault';
@@ -35,7 +36,7 @@ export function answerConversation({ envelope, named, ...deps }: ConversationSet
     frames: () => framesOf(framing, { conversation, clock: deps.clock, need: (bytes) => exchange.need(bytes), shown, whole: (result) => words.whole(result) }),
     ...(framing.contentType === undefined ? {} : { framing: { contentType: framing.contentType, keepAlive: '\n' } }),
     ...(envelope.isText ? { wholeType: textType } : {}),
-    fault: (fault) => framing.framed({ ...shown(conversation.soFar('')), ...nativeRefusal(fault, exchange.id), type: 'completion' } satisfies FaultFrame),
+    fault: (fault) => framing.framed({ ...shown(conversation.soFar('')), ...nativeRefusal(inKnownWords(fault), exchange.id), type: 'completion' } satisfies FaultFrame),
     fieldOf: (field) => fieldNames[field] ?? field,
   };
   return answerCall({ ...deps, generate: conversation.generate }, exchange, { call: { ...conversation.call, stream }, context, words });

@@ -15,6 +15,7 @@ import { inOwnWords } from '../own-words.ts';
 import { lastEventOf, sendPieces } from '../plain-route.ts';
 import { answerConversation, delimited } from './conversation.ts';
 import { envelopes, wrapped, wrappedSchema } from './envelopes.ts';
+import { inKnownWords } from './known-words.ts';
 import { spelledNames, withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
 
 export interface NativeDeps extends Omit<GeneratingDeps, 'generate'> {
@@ -34,15 +35,11 @@ export function native(routes: readonly NounRoute[], deps: NativeDeps): Face {
   };
 }
 
-/** The words that clients know for every bad credential. */
-const badToken = 'Token is invalid [1]';
-
 /** Where clients of an earlier form of the interface look for `details` too. */
 const ofAgents = /^\/server\/(?:list-agents|execute-agent|get-deep-agent)(?:\?|$)/;
 
 function refusal(fault: Fault, requestId: string, url = '') {
-  const body = { ...nativeRefusal(fault, requestId), ...(ofAgents.test(url) ? { details: fault.details.field ?? null } : {}) };
-  return fault.code === 'unauthenticated' ? { ...body, response: badToken, message: badToken, error: badToken } : body;
+  return { ...nativeRefusal(inKnownWords(fault), requestId), ...(ofAgents.test(url) ? { details: fault.details.field ?? null } : {}) };
 }
 
 function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
@@ -155,7 +152,7 @@ function answerUpdates(exchange: Exchange, { updates, failed, usual }: Updates):
   const framed = isText ? ({ value }: Update) => plain.framed(value) : eventText;
   const contentType = isText ? 'text/plain; charset=utf-8' : 'text/event-stream; charset=utf-8';
   const headers = ['content-type', contentType, 'x-accel-buffering', 'no'];
-  return sendPieces(exchange, pieces(updates, framed), headers, (fault) => framed(failed(fault)));
+  return sendPieces(exchange, pieces(updates, framed), headers, (fault) => framed(failed(inKnownWords(fault))));
 }
 
 async function* pieces(updates: AsyncIterable<Update>, framed: (update: Update) => string): AsyncGenerator<string> {

@@ -4,7 +4,7 @@ import { sniff, textIn } from './sniff.ts';
 
 export interface ConversionAsked {
   readonly filename: string;
-  /** Which pages are read by OCR: none, all, or those with hardly any text. */
+  /** Which pages and images are read by OCR: none, all, or those with hardly any text. */
   readonly strategy: 'fast' | 'hi_res' | 'auto';
   /** Rows of CSV as records, `column: value`. */
   readonly records: boolean;
@@ -40,6 +40,7 @@ export async function convert(content: Uint8Array, asked: ConversionAsked, ocrBe
       return { type, ...(await convertMail(bytes)) };
     }
     case 'image': {
+      if (asked.strategy === 'fast') throw empty('an image is read by OCR alone');
       const { convertImage } = await import('./image.ts');
       return { type, ...(await convertImage(bytes, found.name, ocrBegins)) };
     }

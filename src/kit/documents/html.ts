@@ -1,9 +1,6 @@
 import { NodeHtmlMarkdown, type TranslatorConfigFactory } from 'node-html-markdown';
+import { withAllTags } from './html-tags.ts';
 import { Markdown, type Converted } from './markdown.ts';
-import { tooMuch } from './refusal.ts';
-
-const deepest = 256;
-const mostTags = 500_000;
 
 /** A web page. Its addresses are words: nothing is fetched. @throws ConversionRefused `too-much` */
 export function convertHtml(html: string): Converted {
@@ -15,8 +12,7 @@ export function convertHtml(html: string): Converted {
 
 /** @throws ConversionRefused `too-much` for one nested so deeply that no reader follows it */
 export function htmlToMarkdown(html: string): string {
-  checkTags(html);
-  return translator.translate(html.replace(/^\s*<\?xml[^>]*>/i, '')).trim();
+  return translator.translate(withAllTags(html.replace(/^\s*<\?xml[^>]*>/i, ''))).trim();
 }
 
 const ignored = ['script', 'style', 'noscript', 'template', 'svg', 'head', 'iframe', 'object', 'nav', 'title'];
@@ -46,6 +42,23 @@ const cell: TranslatorConfigFactory = ({ visitor }) => ({
 });
 for (const translators of [translator.tableTranslators, translator.tableRowTranslators]) translators.set('th,td', cell);
 
+const numberIn = (given = '') => (/^\d{1,9}$/.test(given) ? Number(given) : undefined);
+
+/** Lists that do not begin with 1, or go on with another number. */
+translator.translators.set('ol', (context) => {
+  const list = context.visitor.nodeMetadata.get(context.node);
+  if (list) list.listItemNumber = (numberIn(context.node.getAttribute('start')) ?? 1) - 1;
+  return { surroundingNewlines: 1 };
+});
+const item = translator.translators.get('li') as TranslatorConfigFactory;
+translator.translators.set('li', (context) => {
+  const number = context.listKind === 'OL' ? numberIn(context.node.getAttribute('value')) : undefined;
+  const list = context.visitor.nodeMetadata.get(context.node);
+  if (number === undefined || !list) return item(context);
+  list.listItemNumber = number;
+  return item({ ...context, listItemNumber: number });
+});
+
 const oneLine = (text: string) =>
   text
     .split('\n')
@@ -59,19 +72,4 @@ function titleIn(html: string): string | undefined {
   if (from < 0) return undefined;
   const [, text = ''] = /^<title[^>]*>([^<]{0,500})/i.exec(head.slice(from)) ?? [];
   return NodeHtmlMarkdown.translate(text.trim()).trim() || undefined;
-}
-
-/** Elements that have no end, or whose end may be left out. */
-const endless =
-  /^(area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|colgroup|html|head|body)$/i;
-
-function checkTags(html: string): void {
-  let depth = 0;
-  let tags = 0;
-  for (const [tag, slash, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]{0,40})[^<>]*>/gi)) {
-    if (++tags > mostTags) throw tooMuch(`it has more than ${mostTags} tags`);
-    if (endless.test(name) || tag.endsWith('/>')) continue;
-    depth = slash === '/' ? Math.max(0, depth - 1) : depth + 1;
-    if (depth > deepest) throw tooMuch(`its elements are nested more than ${deepest} deep`);
-  }
 }

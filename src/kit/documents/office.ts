@@ -1,4 +1,5 @@
 import { OfficeErrorType, OfficeParser, type OfficeContentNode, type OfficeError, type SupportedFileType } from 'officeparser';
+import { Columns } from './columns.ts';
 import { fenced, Markdown, tableLines, writeTable, type Converted } from './markdown.ts';
 import { corrupt, encrypted, tooMuch, type ConversionRefused } from './refusal.ts';
 import { shownIn, type ShownAt } from './sheet-formats.ts';
@@ -160,8 +161,9 @@ class Writer {
     const text = textOf(node).trim();
     if (text === '') return;
     const mark = metadata?.listType === 'ordered' ? `${metadata.itemIndex + 1}.` : '-';
-    const item = `${'  '.repeat(Math.min(metadata?.indentation ?? 0, 8))}${mark} ${text.replaceAll('\n', ' ')}`;
-    if (metadata?.itemIndex === 0 && metadata.indentation === 0) this.#markdown.block(item);
+    const depth = Math.max(metadata?.indentation ?? 0, listLevel(metadata?.style));
+    const item = `${'  '.repeat(Math.min(depth, 8))}${mark} ${text.replaceAll('\n', ' ')}`;
+    if (metadata?.itemIndex === 0 && depth === 0) this.#markdown.block(item);
     else this.#markdown.line(item);
   }
 
@@ -200,15 +202,31 @@ function headingLevel(style: string | undefined): number | undefined {
   return found ? Number(found[1]) : undefined;
 }
 
+/** Of `ListBullet2` and its like, whose lists have one level each. */
+const listLevel = (style = ''): number => Number(/^List(?:Bullet|Number)([2-5])$/.exec(style)?.[1] ?? 1) - 1;
+
 function rowsOf(table: OfficeContentNode): readonly (readonly string[])[] {
-  return (table.children ?? []).flatMap((row) => (row.type === 'row' ? [cellsOf(row)] : []));
+  let left = mostCells;
+  const columns = new Columns((steps) => {
+    left -= steps;
+    if (left < 0) throw tooMuch(`a table has more than ${mostCells} cells`);
+  });
+  return (table.children ?? []).flatMap((row) => {
+    if (row.type !== 'row') return [];
+    columns.nextRow();
+    return [cellsOf(row, undefined, columns)];
+  });
 }
 
-/** By their columns where these are known: what merged cells cover is empty. @param shownAt what a number is shown as, by row and column */
-function cellsOf(row: OfficeContentNode, shownAt: (row: number, column: number) => string | undefined = () => undefined): string[] {
+/**
+ * By their columns where these are known: what merged cells cover is empty.
+ * @param shownAt what a number is shown as, by row and column @param columns of the cells that do not say their own, as those of e-books
+ */
+function cellsOf(row: OfficeContentNode, shownAt: (row: number, column: number) => string | undefined = () => undefined, columns?: Columns): string[] {
   const cells: string[] = [];
   for (const [at, cell] of (row.children ?? []).entries()) {
-    const column = (cell.type === 'cell' ? cell.metadata?.col : undefined) ?? at;
+    const known = cell.type === 'cell' ? cell.metadata : undefined;
+    const column = known?.col ?? (columns ? cells.length + columns.place({ columns: known?.colSpan ?? 1, rows: known?.rowSpan ?? 1 }) : at);
     while (cells.length < Math.min(column, 16_384)) cells.push('');
     const shown = cell.type === 'cell' && cell.metadata ? shownAt(cell.metadata.row, column) : undefined;
     cells.push(shown ?? textOfCell(cell).trim());

@@ -1,21 +1,26 @@
 import { crc32 } from 'node:zlib';
+import { withLists } from './word-lists.ts';
 import { directoryOf, entriesOf, textOfEntry } from './zip.ts';
 
 /** Parts of a DOCX that have text of its author. */
 const texts = /^word\/(?:document|footnotes|endnotes|comments)\d*\.xml$/;
 
 /**
- * A DOCX in which what the library passes over is text: non-breaking hyphens, which are elements of their own (ECMA-376-1, 17.3.3.18), and words with their
- * reading above them (17.3.3.25), which stay without it.
+ * A DOCX in which what the library passes over is text: non-breaking hyphens, which are elements of their own (ECMA-376-1, 17.3.3.18), words with their
+ * reading above them (17.3.3.25), which stay without it, and lists that come from a style.
  * @param bytes an archive that `checkZip` has looked through
  */
 export function withAllText(bytes: Uint8Array): Uint8Array {
   const archive = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const parts = new Map<string, Buffer>();
-  for (const entry of entriesOf(archive)) {
+  const entries = entriesOf(archive);
+  const styles = entries.find(({ name }) => name === 'word/styles.xml');
+  const styleText = styles ? textOfEntry(bytes, styles) : '';
+  for (const entry of entries) {
     if (!texts.test(entry.name)) continue;
     const text = textOfEntry(bytes, entry);
-    if (text.includes('<w:noBreakHyphen') || text.includes(ruby)) parts.set(entry.name, Buffer.from(withoutRuby(withHyphens(text))));
+    const whole = withLists(withoutRuby(withHyphens(text)), styleText);
+    if (whole !== text) parts.set(entry.name, Buffer.from(whole));
   }
   return parts.size === 0 ? bytes : withParts(archive, parts);
 }

@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { areKept, noteNumbers } from './numbers.ts';
-import { BadJson, scan, type JsonText, type Parsing } from './scan.ts';
+import { BadJson, longString, scan, tooMuchJson, type JsonText, type Parsing } from './scan.ts';
 
 /**
  * JSON of megabytes, parsed and serialized in several turns of the event loop: doing it at once would hold the loop for up to a tenth of a second. Long
@@ -15,6 +15,9 @@ const mostText = 8_388_608;
 /** Most long strings in one text. Each costs time to read and to write: this number takes up to 40 ms. */
 const mostEscapes = 500_000;
 
+/** What is read without being parsed, for the sender of a text that is too long. */
+export const uncounted = `strings of more than ${longString} bytes that are ASCII without escapes, such as base64`;
+
 /** Parses a JSON text; also returns the places of its members. @throws BadJson */
 export async function readLargeJson(bytes: Uint8Array, parsing: Parsing = {}): Promise<JsonText> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -23,8 +26,8 @@ export async function readLargeJson(bytes: Uint8Array, parsing: Parsing = {}): P
   const places = scan(buffer, parsing, { long, inexact: parsing.numbersAsWritten ? inexact : undefined });
   await nextTurn();
   const { rest, plain, numbers } = withoutPlain(buffer, long, areKept(inexact) ? inexact : []);
-  if (rest.length > mostText) throw new BadJson(`The text is longer than ${mostText} bytes, not counting long strings of plain ASCII such as base64.`);
-  if (hasManyEscapes(rest)) throw new BadJson(`The text has more than ${mostEscapes} escapes.`);
+  if (rest.length > mostText) throw tooMuchJson(`The text is longer than ${mostText} bytes, not counting ${uncounted}.`);
+  if (hasManyEscapes(rest)) throw tooMuchJson(`The text has more than ${mostEscapes} escapes.`);
   await nextTurn();
   let value = parsed(rest.toString());
   if (numbers.size > 0) {

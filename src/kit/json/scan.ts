@@ -12,11 +12,14 @@ import { areKept, isInexact, mostPlaces, parseAsWritten } from './numbers.ts';
 export class BadJson extends Error {
   /** The member of the outermost object that contains the problem, if any. */
   readonly member: string | undefined;
+  /** It may be right, and there is too much of it. */
+  readonly isTooMuch: boolean;
 
-  constructor(message: string, member?: string) {
+  constructor(message: string, member?: string, isTooMuch = false) {
     super(message);
     this.name = 'BadJson';
     this.member = member;
+    this.isTooMuch = isTooMuch;
   }
 }
 
@@ -30,6 +33,9 @@ export interface JsonLimits {
   /** Number of values that each kind of token counts as. */
   readonly weights: { readonly string: number; readonly list: number; readonly object: number; readonly key: number };
 }
+
+/** Why a text of which there is too much was rejected. */
+export const tooMuchJson = (message: string) => new BadJson(message, undefined, true);
 
 /** The places of the members of the outermost object, four byte offsets each: key with quotes, value. Empty if the text is not an object. */
 export type MemberOffsets = readonly number[];
@@ -98,7 +104,7 @@ const mostKeys = 10_000;
 /** Up to this number, the keys of an object are compared by hash and bytes; beyond it in a set, which colliding keys cannot slow down. */
 const fewKeys = 16;
 /** Bytes. Minimum length of a string that is reported as long. */
-const longString = 16_384;
+export const longString = 16_384;
 /** Characters of white space between values: to skip them takes 20 ms. */
 const mostBlanks = 4_194_304;
 /** Extra cost, in tokens, of a number with a large exponent, a key with escapes, and a key of a large object. */
@@ -115,7 +121,7 @@ export function scan(bytes: Uint8Array, limits: Partial<JsonLimits> = {}, finds:
   try {
     return scanned(buffer, limits, finds);
   } catch (error) {
-    throw error instanceof BadJson && open.from >= 0 ? new BadJson(error.message, keyAt(buffer, open.from, open.to)) : error;
+    throw error instanceof BadJson && open.from >= 0 ? new BadJson(error.message, keyAt(buffer, open.from, open.to), error.isTooMuch) : error;
   }
 }
 
@@ -177,7 +183,7 @@ function scanned(
         blanks -= at;
         at = afterBlanks(buffer, at + 1, end);
         blanks += at;
-        if (blanks > mostBlanks) throw new BadJson('The text has too much white space.');
+        if (blanks > mostBlanks) throw tooMuchJson(`The text has more than ${mostBlanks} bytes of white space between its values.`);
         continue;
       case 0x3a: // :
         at++;
@@ -199,7 +205,7 @@ function scanned(
         }
         continue;
     }
-    if (++tokens > maxTokens) throw new BadJson(`The text has more than ${maxTokens} values.`);
+    if (++tokens > maxTokens) throw tooManyValues(maxTokens, weights);
     if (byte === 0x22) {
       if (keyNext) {
         keyNext = false;
@@ -211,7 +217,7 @@ function scanned(
           close = endOfString(buffer, close);
           note(buffer, spelled(buffer, at, close), depth);
         }
-        if (maxKeys !== undefined && isNewKey(buffer, at + 1, close) && --keysLeft < 0) throw new BadJson(`The text has more than ${maxKeys} different keys.`);
+        if (maxKeys !== undefined && isNewKey(buffer, at + 1, close) && --keysLeft < 0) throw tooMuchJson(`The text has more than ${maxKeys} different keys.`);
         last = close + 1;
         if (depth === 1) {
           key = open.from = at;
@@ -241,7 +247,7 @@ function scanned(
     if (after === at) throw notJson();
     if (byte <= 0x39 && mayOverflow(buffer, at, after)) {
       tokens += dear + ((after - at) >> 3);
-      if (tokens > maxTokens) throw new BadJson('The text has a number that is out of range.');
+      if (tokens > maxTokens) throw tooManyValues(maxTokens, weights);
       if (Math.abs(Number(buffer.toString('latin1', at, after))) === Infinity) throw new BadJson('The text has a number that is out of range.');
     }
     if (inexact && byte <= 0x39 && mayBeInexact(buffer, at, after) && inexact.length < mostPlaces && isInexact(buffer.toString('latin1', at, after)))
@@ -251,6 +257,11 @@ function scanned(
   if (last === 0) throw new BadJson('The text is empty.');
   if (!isUtf8(buffer)) throw new BadJson('The text is not valid UTF-8.');
   return members;
+}
+
+function tooManyValues(most: number, { string, list, object, key }: JsonLimits['weights']): BadJson {
+  const counted = object === 1 ? '' : `, where a string counts as ${string}, a key as ${key} or more, a list as ${list} and an object as ${object}`;
+  return tooMuchJson(`The text has more than ${most} values${counted}.`);
 }
 
 const notJson = () => new BadJson('The text is not valid JSON.');
@@ -363,7 +374,7 @@ function note(buffer: Buffer, key: string, depth: number): void {
   }
   if (set.has(key)) throw twice();
   set.add(key);
-  if (set.size > mostKeys) throw new BadJson(`An object has more than ${mostKeys} keys.`);
+  if (set.size > mostKeys) throw tooMuchJson(`An object has more than ${mostKeys} keys.`);
 }
 
 function same(buffer: Buffer, one: number, other: number, length: number): boolean {

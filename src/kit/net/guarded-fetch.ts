@@ -46,7 +46,10 @@ export interface Fetched {
   readonly url: string;
 }
 
-/** The fetch failed. All reasons share one message, so that it reveals nothing about a network. The cause is for the log. */
+/** What is at an address was seen, and is not taken. Its message tells nothing about a network. */
+export class NotTaken extends Error {}
+
+/** The fetch failed. All reasons share one message, so that it reveals nothing about a network. The cause is for the log, or one that may be told. */
 export class NotFetched extends Error {
   constructor(cause: unknown) {
     super('The address cannot be fetched, or what is there is not taken.', { cause });
@@ -106,18 +109,18 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
       const found = await ask(url, { ...wanted, headers }, signal, async (response): Promise<Fetched | URL> => {
         if (redirects.has(response.status) && wanted.body === undefined) return parsedUrl(String(response.headers['location'] ?? ''), url);
         const isGood = response.status === 200 || (wanted.anySuccess && response.status > 200 && response.status < 300);
-        if (!isGood) throw new Error(`It answered ${response.status}.`);
+        if (!isGood) throw new NotTaken(`It answered ${response.status}.`);
         const { type, charset } = contentTypeIn(String(response.headers['content-type'] ?? ''));
-        if (!wanted.takes(type)) throw new Error('It is of a type that is not wanted.');
-        if (Number(response.headers['content-length'] ?? 0) > wanted.maxBytes) throw new Error('It is too large.');
+        if (!wanted.takes(type)) throw new NotTaken('It is of a type that is not wanted.');
+        if (Number(response.headers['content-length'] ?? 0) > wanted.maxBytes) throw new NotTaken('It is too large.');
         return { bytes: await response.whole(wanted.maxBytes, wanted.memory), type, charset, url: url.href };
       });
       if (!(found instanceof URL)) return found;
-      if (wanted.origins?.has(found.origin) === false) throw new Error('It was redirected to another host.');
+      if (wanted.origins?.has(found.origin) === false) throw new NotTaken('It was redirected to another host.');
       if (found.origin !== url.origin) headers = {};
       url = found;
     }
-    throw new Error('It was redirected too often.');
+    throw new NotTaken('It was redirected too often.');
   }
 
   return {

@@ -7,6 +7,7 @@ import { isObject, type JsonObject } from '#core/json';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
 import { asWritten, withNumbersOf } from '#kit/json/numbers';
+import { schemaWords } from '../schema-words.ts';
 import { objectKeepsTo } from '../keeps-to.ts';
 import { inOwnCodes, nativeContext } from '../native-context.ts';
 import { turnsOf, type AgentAsked } from './loop.ts';
@@ -116,9 +117,10 @@ async function variablesOf(
   if (await objectKeepsTo(keepsTo, schema, values, asking)) return given;
   const { required: _, ...rest } = schema;
   for (const name of names) {
-    const alone = { ...rest, properties: { [name]: properties[name] as JsonObject } };
+    const property = properties[name] as JsonObject;
+    const alone = { ...rest, properties: { [name]: property } };
     if (!(await objectKeepsTo(keepsTo, alone, withNumbersOf(values, { [name]: values[name]! }), asking)))
-      throw invalid(`variables.${name}`, 'does not keep to what the agent declares');
+      throw invalid(`variables.${name}`, isObject(property) ? `must be ${schemaWords(property, 'agent')}` : 'does not keep to what the agent declares');
   }
   throw invalid('variables', 'do not keep to what the agent declares');
 }

@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '#core/json';
 import { coerced } from '#http/coerce';
 import { parseForeign } from '#kit/json/foreign';
 import { parseAsWritten, withNumbersOf } from '#kit/json/numbers';
+import { schemaWords } from '../schema-words.ts';
 import { objectKeepsTo, type KeepsTo } from '../keeps-to.ts';
 import type { Plugin } from './types.ts';
 
@@ -57,39 +58,10 @@ async function check(
   const { required: _, ...rest } = fields;
   for (const [name, value] of Object.entries(values)) {
     const alone = { ...rest, properties: { [name]: properties[name]! } };
-    if (!(await test(alone, withNumbersOf(values, { [name]: value })))) throw invalid(`plugin_values.${name}`, `must be ${said(properties[name]!)}`);
+    if (!(await test(alone, withNumbersOf(values, { [name]: value }))))
+      throw invalid(`plugin_values.${name}`, `must be ${schemaWords(properties[name]!, 'plugin')}`);
   }
   throw invalid('plugin_values', 'does not keep to the fields of the plugin');
-}
-
-/** The limits of a schema that are told, each with its number. */
-const limitsSaid: readonly (readonly [string, string, string])[] = [
-  ['minimum', 'at least ', ''],
-  ['exclusiveMinimum', 'more than ', ''],
-  ['maximum', 'at most ', ''],
-  ['exclusiveMaximum', 'less than ', ''],
-  ['multipleOf', 'a multiple of ', ''],
-  ['minLength', 'of at least ', ' characters'],
-  ['maxLength', 'of at most ', ' characters'],
-  ['minItems', 'of at least ', ' items'],
-  ['maxItems', 'of at most ', ' items'],
-];
-/** Rules of a schema that say nothing to who reads them. */
-const otherRules = ['pattern', 'format', 'uniqueItems', 'items', 'properties', 'required', 'additionalProperties'];
-
-function said(property: JsonObject): string {
-  const { type, enum: choices } = property;
-  if (Array.isArray(choices))
-    return `one of ${choices
-      .slice(0, 20)
-      .map((one) => (isPlain(one) ? String(one) : JSON.stringify(one)))
-      .join(', ')}`.slice(0, 300);
-  const limits = limitsSaid.flatMap(([name, before, after]) => {
-    const limit = property[name];
-    return typeof limit === 'number' ? [`${before}${limit}${after}`] : [];
-  });
-  const others = typeof type !== 'string' || otherRules.some((name) => property[name] !== undefined) ? ['as the plugin declares it'] : [];
-  return [...(typeof type === 'string' ? [`a value of the type ${type.slice(0, 20)}`] : []), ...limits, ...others].join(', ');
 }
 
 /** The value that a text of a form or of a message is, as the schema of its field says: a number, a truth value, a choice, or JSON for a list or an object. */

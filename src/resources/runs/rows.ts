@@ -40,8 +40,6 @@ export interface TakenRun extends Counted, Omit<NewRun, 'asked' | 'caller'> {
   readonly bytes: number;
   readonly asked: Buffer;
   readonly startedAt: Date;
-  /** Input and output tokens of answers that died with a process. */
-  readonly lostTokens: number;
 }
 
 export interface Written {
@@ -101,12 +99,13 @@ const lost = (sum: RawBuilder<unknown>) => sql`(
   select ${sum} from usage
   where usage.request_id = run.request_id and usage."end" = 'gateway-died' and usage.month >= to_char(run.started_at at time zone 'UTC', 'YYYY-MM'))`;
 const lostPlanTokens = lost(sql`sum(usage.plan_tokens)`);
-const lostTokens = lost(sql`sum(usage.input_tokens + usage.output_tokens)`);
 const allUsd = sql`(select sum(usd) from (values (cost_usd), (${lost(sql`sum(usage.cost_usd)::float8`)})) as part(usd))`;
 
 const shownColumns = sql`number, id, key_id as "keyId", kind, agent_id as "agentId", version, ${shownState} as state, state = 'running' as "isHeld", job, waits_for, ending, steps, calls,
   (plan_tokens + coalesce(${lostPlanTokens}, 0))::float8 as "planTokens", ${allUsd} as "costUsd",
   request_id as "requestId", started_at as "startedAt", ended_at as "endedAt"`;
+
+export const nothingLost: RunUsage = { inputTokens: 0, outputTokens: 0, planTokens: 0, costUsd: null };
 
 /** The rows of runs, of their events and their steps. What users wrote and were told is sealed. */
 export class RunRows {
@@ -137,14 +136,25 @@ export class RunRows {
         ${JSON.stringify(run.limits)}::jsonb, ${run.asked}, ${run.asked.length})`.execute(db);
   }
 
+  /** What was booked of answers that died with a process. Who goes on with the run may have it before all of that is booked. */
+  async lost(id: string): Promise<RunUsage> {
+    const { rows } = await sql<RunUsage>`
+      select ${lost(sql`coalesce(sum(usage.input_tokens), 0)::float8`)} as "inputTokens", ${lost(sql`coalesce(sum(usage.output_tokens), 0)::float8`)} as "outputTokens",
+        coalesce(${lostPlanTokens}, 0)::float8 as "planTokens", ${lost(sql`sum(usage.cost_usd)::float8`)} as "costUsd" from run where id = ${id}`.execute(
+      this.#store.db,
+    );
+    return rows[0] ?? nothingLost;
+  }
+
   /** Makes a running run this holder's. @returns undefined where it is not running, or another job has it */
   async take(id: string, job: string, holder: string): Promise<TakenRun | undefined> {
     const { rows } = await sql<TakenRun>`
       update run set holder = ${holder}, waits_for = null where id = ${id} and job = ${job} and state = 'running'
       returning id, user_id as "userId", key_id as "keyId", kind, agent_id as "agentId", version, request_id as "requestId", app, limits,
         cancel_wanted as "cancelWanted", seq, numbered, steps, calls, input_tokens::float8 as "inputTokens", output_tokens::float8 as "outputTokens",
-        plan_tokens::float8 as "planTokens", cost_usd as "costUsd", worked_ms::float8 as "workedMs", bytes::float8 as bytes, asked, started_at as "startedAt",
-        coalesce(${lostTokens}, 0)::float8 as "lostTokens"`.execute(this.#store.db);
+        plan_tokens::float8 as "planTokens", cost_usd as "costUsd", worked_ms::float8 as "workedMs", bytes::float8 as bytes, asked, started_at as "startedAt"`.execute(
+      this.#store.db,
+    );
     return rows[0];
   }
 

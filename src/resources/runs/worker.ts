@@ -10,7 +10,7 @@ import type { Clock } from '#kit/async/clock';
 import type { OwnMemory } from '#kit/memory/byte-budget';
 import { randomText } from '#kit/crypto/ids';
 import { patient } from '#store/patience';
-import type { RunRows, TakenRun } from './rows.ts';
+import { nothingLost, type RunRows, type TakenRun } from './rows.ts';
 import { limitedTime } from './limited-time.ts';
 import { LiveQuestions, type LiveWaits } from './live-question.ts';
 import { TokenShares } from './token-shares.ts';
@@ -84,6 +84,7 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
       writer,
       signal: either,
       taken,
+      lost: taken.numbered > 0 ? await patient(() => rows.lost(id), patience).catch(lost) : nothingLost,
       asked,
       steps,
       approved: new Set<string>(),

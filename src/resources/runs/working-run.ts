@@ -19,6 +19,7 @@ import {
   type RunEvent,
   type RunLimits,
   type RunToolCall,
+  type RunUsage,
   type TextFilter,
   type ToolContext,
   type ToolOutcome,
@@ -36,7 +37,7 @@ import type { RunWriter } from './writer.ts';
 
 export interface WorkingDeps {
   readonly generate: Generate;
-  readonly rows: Pick<RunRows, 'opened' | 'scratch'>;
+  readonly rows: Pick<RunRows, 'opened' | 'scratch' | 'lost'>;
   /** Who runs it, as of now. @throws Fault */
   readonly callerOf: () => Promise<Caller>;
   readonly memory: Context['memory'];
@@ -48,6 +49,8 @@ export interface WorkingDeps {
 /** What all parts of a run share. */
 export interface Shared extends WorkingDeps {
   readonly taken: TakenRun;
+  /** What was spent on answers that died with a process which had the run before. */
+  lost: RunUsage;
   readonly asked: RunAsked;
   readonly steps: Map<string, Pick<StepRow, 'number' | 'state' | 'sealed'>>;
   readonly permits: Permits;
@@ -129,6 +132,7 @@ export class WorkingRun implements Run, Toolbox {
     const asked = { ...call, stream: true };
     const { fixed, bytes } = promptSize(asked);
     const prompt = fixed + Math.ceil(bytes / bytesPerToken);
+    await this.#lookForLost();
     const most = Math.min(usualAnswer, call.sampling.maxTokens ?? Infinity);
     const share = await shares.take({ left: () => this.#tokensLeft(), tokens: prompt + most, signal: this.signal });
     try {
@@ -141,7 +145,7 @@ export class WorkingRun implements Run, Toolbox {
       const result = await this.#begun({ ...asked, ...shorter }, number, isQuiet ? quiet : (shown ?? plain));
       if (isShort && result.reason === 'length')
         this.emit({ event: 'warning', data: { message: `An answer was cut off: few of the ${this.limits.tokens} tokens of the run were left.` } });
-      this.#tellUsage();
+      await this.#tellUsage();
       await this.keep({ key: own, number, state: 'done' }, result as unknown as Json);
       return result;
     } finally {
@@ -272,14 +276,28 @@ export class WorkingRun implements Run, Toolbox {
     if (costUsd !== undefined) counted.costUsd = (counted.costUsd ?? 0) + costUsd;
   }
 
-  #tellUsage(): void {
-    const { inputTokens, outputTokens, planTokens, costUsd } = this.shared.writer.counted;
-    this.emit({ event: 'usage', data: { inputTokens, outputTokens, planTokens, costUsd } });
+  async #tellUsage(): Promise<void> {
+    await this.#lookForLost();
+    const { writer, lost } = this.shared;
+    const { inputTokens, outputTokens, planTokens, costUsd } = writer.counted;
+    const data = {
+      inputTokens: inputTokens + lost.inputTokens,
+      outputTokens: outputTokens + lost.outputTokens,
+      planTokens: planTokens + lost.planTokens,
+      costUsd: costUsd === null && lost.costUsd === null ? null : (costUsd ?? 0) + (lost.costUsd ?? 0),
+    };
+    this.emit({ event: 'usage', data });
+  }
+
+  /** What died with another process may be booked only now. */
+  async #lookForLost(): Promise<void> {
+    const { taken, rows } = this.shared;
+    if (taken.numbered > 0) this.shared.lost = await patient(() => rows.lost(taken.id), this.shared);
   }
 
   #tokensLeft(): number {
-    const { taken, writer } = this.shared;
-    return this.limits.tokens - taken.lostTokens - writer.counted.inputTokens - writer.counted.outputTokens;
+    const { lost, writer } = this.shared;
+    return this.limits.tokens - lost.inputTokens - lost.outputTokens - writer.counted.inputTokens - writer.counted.outputTokens;
   }
 
   #tellText(delta: string): void {

@@ -236,6 +236,7 @@ describe('refused, naming what is wrong, with nothing kept', () => {
     ['a field of 2 MiB', `${part('long', 'x'.repeat(2_097_152))}--b--`, multipart, 413, 'long must have at most 1048576 bytes.'],
     ['a file that is too large', `${filePart('report', 'x'.repeat(fileBytes + 1))}--b--`, multipart, 413, `report must have at most ${fileBytes} bytes.`],
     ['a body that is too large', `a=${'x'.repeat(5_000_000)}`, 'application/x-www-form-urlencoded', 413, 'The request body is larger than 5000000 bytes.'],
+    ['one of another type', `a=${'x'.repeat(5_000_000)}`, 'text/plain', 413, 'The request body is larger than 5000000 bytes.'],
     [
       'a part without a name',
       '--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--',

@@ -395,6 +395,10 @@ onBothDatabases('a deep agent whose server is killed', ({ place }) => {
     expect([...before.told, ...after.told]).toEqual(whole.told);
     expect(whole.told.map(({ seq }) => seq)).toEqual(whole.told.map((_, at) => at + 1));
     expect(rest).toEqual(['report']);
+    const { requestId, planTokens } = (await visitor(second).as(ada.key)('GET', `/server/mine/runs/${id}`)).body;
+    expect(named(after.told, 'usage').at(-1)!.data['planTokens']).toBe(planTokens);
+    const { steps } = (await visitor(second).admin('GET', `/server/admin/logs/${requestId as string}`)).body as { steps?: readonly { end: string }[] };
+    expect(steps!.map(({ end }) => end)).toContain('gateway-died');
     expect(named(whole.told, 'plan.created')).toHaveLength(1);
     expect(named(whole.told, 'agent.finished')).toHaveLength(2);
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentBytes, sendFiles } from '../../support/documents.ts';
 import { proves } from '../../support/proves.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
-import { docx, word, xlsx } from '../../support/zip.ts';
+import { docx, epub, word, xlsx } from '../../support/zip.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -28,6 +28,9 @@ function bmpOf(pixels: Uint8ClampedArray, width: number, height: number): Uint8A
   });
   return Buffer.concat([head, Buffer.from(rows)]);
 }
+
+/** A part of a DOCX. */
+const part = (name: string, inside: string) => `<w:${name} xmlns:w="${word}">${inside}</w:${name}>`;
 
 const table = ['| Cargo | Ships | Tonnes |', '| Grain | 1204 | 88310 |', '| Wool | 95 | 1377 |'];
 const headings = ['# Harbour report 2026', '## Tides and berths', '## Cargo', '### Steps of unloading', '## Staff'];
@@ -81,7 +84,6 @@ describe('documents become Markdown', () => {
   });
 
   test('non-breaking hyphens of a DOCX, and words that have their reading above them', patient, async () => {
-    const part = (name: string, inside: string) => `<w:${name} xmlns:w="${word}">${inside}</w:${name}>`;
     const run = '<w:r><w:t>An X</w:t><w:noBreakHyphen/><w:t>ray at 555</w:t><w:noBreakHyphen /><w:t>0100. </w:t></w:r>';
     const ruby = '<w:r><w:ruby><w:rt><w:r><w:t>かん</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase></w:ruby></w:r>';
     const more = [{ name: 'word/media/a.txt', content: Buffer.from('behind it') }];
@@ -115,6 +117,67 @@ describe('documents become Markdown', () => {
       '| --- | --- |',
       'Note: since May.',
     ]);
+  });
+
+  test('lists of a DOCX that come from the styles of its paragraphs, or from those on which they are based', patient, async () => {
+    const style = (id: string, more: string) => `<w:style w:type="paragraph" w:styleId="${id}">${more}</w:style>`;
+    const listed = (number: number) => `<w:pPr><w:numPr><w:numId w:val="${number}"/></w:numPr></w:pPr>`;
+    const styles = [
+      style('ListBullet', listed(1)),
+      style('ListBullet2', listed(2)),
+      style('ListNumber', listed(3)),
+      style('Own', '<w:basedOn w:val="ListBullet"/>'),
+      style('Plain', `<w:basedOn w:val="ListBullet"/>${listed(0)}`),
+      style('Round', '<w:basedOn w:val="Round"/>'),
+      style('Heading1', `${listed(3)}<w:pPr><w:outlineLvl w:val="0"/></w:pPr>`),
+    ];
+    const paragraph = (id: string, text: string, more = '') => `<w:p><w:pPr><w:pStyle w:val="${id}"/>${more}</w:pPr><w:r><w:t>${text}</w:t></w:r></w:p>`;
+    const none = '<w:numPr><w:numId w:val="0"/></w:numPr>';
+    const content = [
+      paragraph('Heading1', 'Piers'),
+      paragraph('ListBullet', 'one'),
+      paragraph('ListBullet2', 'inner'),
+      paragraph('Own', 'two'),
+      paragraph('ListBullet', 'no item', none),
+      paragraph('Plain', 'nor this'),
+      paragraph('Round', 'nor that'),
+      paragraph('ListNumber', 'first'),
+      paragraph('ListNumber', 'second'),
+      paragraph('ListNumber', 'bullet', '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>'),
+    ];
+    const numbering = ['bullet', 'bullet', 'decimal'].map(
+      (format, at) =>
+        `<w:abstractNum w:abstractNumId="${at}"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="${format}"/></w:lvl></w:abstractNum><w:num w:numId="${at + 1}"><w:abstractNumId w:val="${at}"/></w:num>`,
+    );
+    const { body } = await send(
+      'lists.docx',
+      docx(part('document', `<w:body>${content.join('')}</w:body>`), [
+        { name: 'word/styles.xml', content: Buffer.from(part('styles', styles.join(''))) },
+        { name: 'word/numbering.xml', content: Buffer.from(part('numbering', numbering.join(''))) },
+      ]),
+    );
+    expect(body.text.split('\n').filter((line) => line !== '')).toEqual([
+      '# Piers',
+      '- one',
+      '  - inner',
+      '- two',
+      'no item',
+      'nor this',
+      'nor that',
+      '1. first',
+      '2. second',
+      '- bullet',
+    ]);
+  });
+
+  test('what cells of a web page and of an e-book cover is empty', patient, async () => {
+    const cells = '<tr><td rowspan="2">North</td><td>Oslo</td><td>5</td></tr><tr><td>Bergen</td><td>7</td></tr><tr><td colspan="2">All</td><td>12</td></tr>';
+    const rows = ['| North | Oslo | 5 |', '| --- | --- | --- |', '|  | Bergen | 7 |', '| All |  | 12 |'];
+    const squeezed = (text: string) => text.split('\n').map((line) => line.replaceAll(/ +\|/g, ' |').replaceAll(/-+ \|/g, '--- |')); // prettier-ignore
+    const page = await send('cells.html', `<table>${cells}</table>`);
+    expect(squeezed(page.body.text)).toEqual(squeezed(rows.join('\n')));
+    const book = await send('cells.epub', epub(`<table>${cells}</table><ol start="3"><li>third</li></ol>`));
+    expect(squeezed(book.body.text)).toEqual(expect.arrayContaining([...squeezed(rows.join('\n')), '3. third']));
   });
 
   test('the words of a cell of a web page do not run together, and none of its strokes begins another cell', patient, async () => {
@@ -250,6 +313,8 @@ describe('documents become Markdown', () => {
     expect(scan.body.text).toContain('call the pilot on channel nine');
     const fast = await sendDocument('scan.pdf', { strategy: 'fast' });
     expect([fast.http, fast.body.response]).toEqual([422, 'file (scan.pdf): The file is empty: none of its pages has text.']);
+    const picture = await sendDocument('scan.png', { strategy: 'fast' });
+    expect([picture.http, picture.body.response]).toEqual([422, 'file (scan.png): The file is empty: an image is read by OCR alone.']);
   });
 
   test('an image that is cut off is refused, and one with something behind its end is not', { timeout: 240_000 }, async () => {

@@ -311,7 +311,7 @@ describe('a prompt', () => {
     const told = async (values: object) => (await run('limited', values)).body['message'];
     expect(await told({ n: 0 })).toBe('plugin_values.n must be a value of the type integer, at least 1, at most 5.');
     expect(await told({ word: 'long' })).toBe('plugin_values.word must be a value of the type string, of at least 2 characters, of at most 3 characters.');
-    expect(await told({ code: 'b' })).toBe('plugin_values.code must be a value of the type string, as the plugin declares it.');
+    expect(await told({ code: 'b' })).toBe('plugin_values.code must be a value of the type string, that matches ^a.');
     expect(await told({ list: [1, 2] })).toBe('plugin_values.list must be a value of the type array, of at most 1 items.');
   });
 
@@ -480,6 +480,23 @@ describe('a call over HTTP', () => {
     await made({ plugin_name: 'redirected', kind: 'http', request: { method: 'GET', url: address('/') } });
     expect((await run('redirected')).status).toBe(502);
     expect(site.requests).toHaveLength(1);
+  });
+
+  test('says why it got nothing from an address that answers', async () => {
+    const answers: readonly (readonly [number, Record<string, string>, string])[] = [
+      [503, {}, 'It answered 503.'],
+      [200, { 'content-type': 'image/png' }, 'It is of a type that is not wanted.'],
+      [200, { 'content-type': 'text/plain', 'content-length': '2000000' }, 'It is too large.'],
+      [302, { location: address('/again') }, 'It was redirected too often.'],
+    ];
+    for (const method of ['GET', 'POST', 'PUT']) {
+      await made({ plugin_name: `asker-${method.toLowerCase()}`, kind: 'http', request: { method, url: address('/x') } });
+      for (const [status, headers, why] of answers.slice(0, method === 'PUT' ? 2 : method === 'POST' ? 3 : 4)) {
+        site.answer((_, response) => response.writeHead(status, headers).end());
+        const { body } = await run(`asker-${method.toLowerCase()}`);
+        expect([method, status, body['message']]).toEqual([method, status, `The plugin got nothing from its address. ${why}`]);
+      }
+    }
   });
 
   test('is made of an operation of an OpenAPI document, also by its address', async () => {

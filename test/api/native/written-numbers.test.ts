@@ -151,10 +151,12 @@ test('an integer is written plainly in addresses, headers and texts', { timeout:
 
 test('a variable of an agent is not what its schema permits because JavaScript rounds it to that', { timeout: 120_000 }, async () => {
   const { ada, text } = await begun();
-  const variables = { type: 'object', properties: { id: { type: 'integer', enum: [9007199254740992] } } };
+  const variables = { type: 'object', properties: { id: { type: 'integer', enum: [9007199254740992] }, n: { type: 'integer', minimum: 1, maximum: 5 } } };
   const agent = (await ada.ask('POST', '/server/mine/agents', { name: 'Worker', mode: 'single', instructions: 'Work.', model: 'm', variables })).body[
     'id'
   ] as number;
   const body = `{"agent_id":${agent},"message":"Hi.","streaming":false,"variables":{"id":9007199254740993}}`;
-  expect(await text('POST', '/server/execute-agent', body)).toContain('variables.id does not keep to what the agent declares');
+  expect(await text('POST', '/server/execute-agent', body)).toContain('variables.id must be one of 9007199254740992.');
+  const other = `{"agent_id":${agent},"message":"Hi.","streaming":false,"variables":{"n":9}}`;
+  expect(await text('POST', '/server/execute-agent', other)).toContain('variables.n must be a value of the type integer, at least 1, at most 5.');
 });
