@@ -48,7 +48,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   if (plain) return plain;
   const ignored = new Set([...droppedFields(asked), ...ignoredIn(asked, supports(quirks))]);
   const maxOutputTokens = outputLimit(quirks, options);
-  const call = withinOutputLimit(asked, maxOutputTokens, dialect, ignored);
+  const call = withinOutputLimit(asked, { quirks, options }, dialect, ignored);
   const translated = isTranslated(call, dialect);
   const notes: Notes = { ignored, isTranslated: translated, lost: undefined, hasBreakpoint: false };
   const ownFields = own(call.extra, dialect);

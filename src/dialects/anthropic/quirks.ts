@@ -2,13 +2,13 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isForced } from '../shared/tool-choice.ts';
-import { outputLimitLearned, type OutputLimit } from '../shared/output-limit.ts';
+import { outputLimitLearned, type LearnedLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
 
 /** How a provider's model differs from the others of this wire. */
-export interface Quirks extends OutputLimit {
+export interface Quirks extends LearnedLimit {
   /** It accepts an effort for thinking and refuses budgets. */
   readonly adaptive?: boolean;
   /** It accepts neither. */
@@ -39,8 +39,8 @@ export interface Quirks extends OutputLimit {
   readonly withoutCaching?: boolean;
   /** It does not accept the name of the client's own user. */
   readonly withoutUser?: boolean;
-  /** What it refused of this call's schemas. This is never remembered: other calls have other schemas. */
-  readonly thisCall?: { readonly format?: 'refused'; readonly strict?: 'refused' };
+  /** Also what it refused of this call's schemas: other calls have other schemas. */
+  readonly thisCall?: NonNullable<LearnedLimit['thisCall']> & { readonly format?: 'refused'; readonly strict?: 'refused' };
 }
 
 /** A fault as lessons read it: `said` is the first sentence of the provider's message. */

@@ -10,7 +10,7 @@ import { probe } from '../shared/probe.ts';
 import type { ProviderFactory, ProviderModule } from '../shared/provider.ts';
 import { signIn } from '../shared/sign-in.ts';
 import { modelPath, vertexPlaces } from '../shared/vertex-places.ts';
-import { quirksAt, withoutCalls } from './models.ts';
+import { quirksAt } from './models.ts';
 
 const publisher = 'anthropic';
 const version = 'vertex-2023-10-16';
@@ -37,7 +37,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
     upstreams,
     clock,
     credentials: { inTurn: () => inTurn },
-    quirks: withoutCalls(knownQuirks<Quirks>(clock, (one) => quirksAt('anthropic', one.replace('@', '-')), lessons?.of(name, messages.name, baseUrl))),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('anthropic', one.replace('@', '-')), lessons?.of(name, messages.name, baseUrl)),
     thoughts: thoughts && { memory: thoughts, origin: 'vertex' },
   };
   return {

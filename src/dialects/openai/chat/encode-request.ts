@@ -29,7 +29,7 @@ import { encodeMedia } from './media.ts';
 import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
 import { withUnknown } from '../../shared/nested-members.ts';
-import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
+import { withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -42,7 +42,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { call, dropped } = withSisterBreakpoints(translated ? ownFilesOf(textFilesAsText(asked), dialect, quirks) : asked, dialect, quirks);
   const ignored = new Set(dropped.flatMap((name) => (isUserField(name, call) ? [] : [`${name}: ${absent}`])));
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
-  const { sampling } = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
+  const { sampling } = withinOutputLimit(call, { quirks, options }, dialect, ignored);
   const notes = own(call.extra, dialect);
   const { stream_options: streamOptions, ...carried } = fieldsOf(notes);
   const output = encodeOutput(call, quirks);

@@ -12,11 +12,11 @@ import { hasLongId, hasUnboundedId } from './short-ids.ts';
 import type { RefusedFields } from '../thinking.ts';
 import { isRefusable, withRefused } from './optional-fields.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
-import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.ts';
+import { outputLimitLearned, type LearnedLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends BreakpointQuirks, EffortQuirks, FileQuirks, OutputLimit, OutputQuirks, TurnQuirks, ToolQuirks {
+export interface Quirks extends BreakpointQuirks, EffortQuirks, FileQuirks, LearnedLimit, OutputQuirks, TurnQuirks, ToolQuirks {
   /** The token limit's name where the client used neither. Absent: `max_tokens`, which every server knows. */
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */
