@@ -313,6 +313,16 @@ describe('thinking', () => {
     expect(sent(1)).toMatchObject({ thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'max' } });
   });
 
+  test('is left out for a model that has none, in the words of Ollama', async () => {
+    upstream.script(badRequest({ message: '"llama3.2:latest" does not support thinking' }), always(ok()));
+    const model = newModel();
+    for (let at = 0; at < 2; at++) {
+      const { status, warnings } = await ask('chat', { reasoning_effort: 'low' }, { model });
+      expect([status, warnings]).toEqual([200, 'reasoning_effort: this model does not think.']);
+    }
+    expect(bodies().map(({ thinking }) => thinking !== undefined)).toEqual([true, false, false]);
+  });
+
   test('has the nearest effort that the model accepts', async () => {
     upstream.script(
       badRequest({ message: '"thinking.type.enabled" is not supported for this model.' }),

@@ -106,6 +106,7 @@ const thinkingOff: Lesson = ({ field, isUnknown, said }, { reasoning }, known) =
 
 const thinking: Lesson = ({ field, isUnknown, said }, { reasoning }, known) => {
   if (!reasoning || reasoning.effort === 'none' || known.withoutThinking) return undefined;
+  if (/^"[^"]{1,200}" does not support thinking\b/.test(said)) return { withoutThinking: true }; // Ollama
   const isAdaptive = /^"?(?:thinking\.type\.)?adaptive\b.{0,60}not supported/i.test(said);
   if (isAdaptive) return known.adaptive ? { adaptive: false, withoutThinking: true } : undefined;
   return field === 'thinking' && isUnknown && !known.adaptive ? { adaptive: true } : undefined;
