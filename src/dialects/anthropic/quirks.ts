@@ -3,6 +3,8 @@ import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isForced } from '../shared/tool-choice.ts';
 import { outputLimitLearned, type LearnedLimit } from '../shared/output-limit.ts';
+import { moreBetas, refusedBetasIn } from './betas.ts';
+import { newerMemberIn, type NewerMember } from './newer-members.ts';
 import { dialect } from './wire.ts';
 
 const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
@@ -39,6 +41,10 @@ export interface Quirks extends LearnedLimit {
   readonly withoutCaching?: boolean;
   /** It does not accept the name of the client's own user. */
   readonly withoutUser?: boolean;
+  /** Beta features that it does not know. */
+  readonly withoutBetas?: readonly string[];
+  /** Members of beta features that it does not know. */
+  readonly withoutMembers?: readonly NewerMember[];
   /** Also what it refused of this call's schemas: other calls have other schemas. */
   readonly thisCall?: NonNullable<LearnedLimit['thisCall']> & { readonly format?: 'refused'; readonly strict?: 'refused' };
 }
@@ -53,8 +59,8 @@ interface Refusal {
 type Lesson = (refusal: Refusal, call: GenerateCall, known: Quirks) => Quirks | undefined;
 
 /**
- * Learns from a refusal how the model differs. What a client of this wire sent itself is between it and the provider, except sampling fields and system messages
- * that the model does not know.
+ * Learns from a refusal how the model differs. What a client of this wire sent itself is between it and the provider, except sampling fields, system messages
+ * and beta features that the model does not know.
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { details } = fault;
@@ -84,6 +90,18 @@ const isSampling = (field: string): boolean => samplingFields.some((name) => nam
 /** `messages.2: Unexpected role "system"`, `role 'system' is not supported on this model`, `messages[7].role: unknown variant system` */
 const innerSystem: Lesson = ({ said }, { turns }, known) =>
   /\brole\b.{0,40}\bsystem\b/i.test(said) && known.innerSystem !== false && turns.some(({ role }) => role === 'system') ? { innerSystem: false } : undefined;
+
+const betas: Lesson = ({ said }, _, known) => {
+  const withoutBetas = moreBetas(known.withoutBetas, refusedBetasIn(said));
+  return withoutBetas && { withoutBetas };
+};
+
+const newerMembers: Lesson = ({ said }, call, { withoutMembers = [] }) => {
+  const member = newerMemberIn(said);
+  if (member === undefined || withoutMembers.includes(member)) return undefined;
+  if (member === 'output_config.effort' && isTranslated(call, dialect)) return undefined; // what the gateway sent is another lesson
+  return { withoutMembers: [...withoutMembers, member] };
+};
 
 const eitherPattern = /\btemperature\b.{1,10}\btop_p\b.{0,60}\b(?:both|together|only one)\b/i;
 
@@ -151,7 +169,7 @@ const strict: Lesson = ({ field, said }, { tools }, known) => {
 
 const aboutSchemas = /\b(?:schemas?|grammar)\b.{0,60}\btoo (?:complex|large|many)\b|\btoo many (?:strict tools|optional parameters)/i;
 
-const lessonsForAll: readonly Lesson[] = [sampling, innerSystem];
+const lessonsForAll: readonly Lesson[] = [sampling, innerSystem, betas, newerMembers];
 const lessonsOfTranslated: readonly Lesson[] = [
   eitherSampling,
   forcedTools,

@@ -61,7 +61,7 @@ export function outputLimitLearned<Quirks extends LearnedLimit>({ details }: Fau
 }
 
 /** What is known of the limit. */
-export interface KnownLimits {
+interface KnownLimits {
   readonly quirks: LearnedLimit;
   readonly options: OutputLimit;
 }
