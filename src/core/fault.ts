@@ -50,6 +50,8 @@ export interface FaultDetails {
   readonly range?: { readonly least: number; readonly most: number };
   /** The output token limit of the model, where the provider names it. */
   readonly maxOutputTokens?: number;
+  /** Output tokens for which the conversation leaves room in the context, where the provider names that and was asked for more. */
+  readonly outputRoom?: number;
   /** The tokens of the conversation, and the most that the model takes, where the provider names both. */
   readonly context?: { readonly tokens: number; readonly most: number };
   /** The kind of limit of a plan that refused the call, for the metrics. */

@@ -45,6 +45,8 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   readonly name: string;
   /** The header (lower case) with which clients request beta features: it is passed on to providers of the same wire. */
   readonly betaHeader?: string;
+  /** Those of its features that a model with these quirks does not know. */
+  refusedBetas?(quirks?: Wire['quirks']): readonly string[] | undefined;
   /** How much of their thoughts models show on this wire; absent: all or none, depending on the model. */
   readonly thoughts?: 'summary';
   /** Changes calls that the wire cannot express as they are, and their answers back. Absent: none. */

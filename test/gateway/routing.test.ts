@@ -69,7 +69,7 @@ describe('a conversation that is too long for a model', () => {
     ['small', 'small-1', { code: null, message: 'Prompt contains 9000 tokens, too large for model with 8192 maximum context length' }],
     ['small-responses', 'small-2', { code: 'context_length_exceeded', message: 'Your input exceeds the context window of this model.' }],
     ['small-claude', 'small-3', { message: 'prompt is too long: 210000 tokens > 200000 maximum' }],
-    ['small-claude', 'small-3', { message: 'input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000' }],
+    ['small-claude', 'small-3', { message: 'input length and `max_tokens` exceed context limit: 199900 + 8192 > 200000' }],
     ['small', 'small-1', { code: null, message: 'Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)' }],
     ['small-claude', 'small-3', { message: 'Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)' }],
     ['small', 'small-1', { code: 'model_max_prompt_tokens_exceeded', message: 'prompt token count of 140000 exceeds the limit of 128000' }],

@@ -484,6 +484,110 @@ test.each(['user', 'seed'])('a field named %s, refused without `param`, is left 
   expect(values(field).map((value) => value !== undefined)).toEqual([true, false, false]);
 });
 
+describe('a model of xAI or Ollama', () => {
+  const xai = (message: string) => ({ json: { code: 'Client specified an invalid argument', error: message } });
+  const thinking: Readonly<Record<Face, object>> = {
+    chat: { reasoning_effort: 'low' },
+    responses: { reasoning: { effort: 'low' } },
+    messages: { max_tokens: 4000, thinking: { type: 'enabled', budget_tokens: 1024 } },
+    gencompat: { generationConfig: { thinkingConfig: { thinkingLevel: 'LOW' } } },
+  };
+
+  test.each(
+    [
+      xai('Model grok-4 does not support parameter reasoningEffort.'),
+      error('"llama3.2:latest" does not support thinking'),
+      error('think value "low" is not supported for this model'),
+    ].flatMap((refusal) => translated.map(([face, stream]) => [refusal, face, stream] as const)),
+  )('does not think: %j (%s, stream: %s)', async (refusal, face, stream) => {
+    upstream.script(refusing(({ reasoning_effort: effort }) => (effort === undefined ? undefined : refusal)));
+    const model = freshModel();
+    for (let round = 0; round < 2; round++) {
+      const answer = await ask(face, model, thinking[face], stream);
+      expect(answer).toMatchObject({ status: 200, complete: true });
+      expect(answer.headers.get('x-dragoman-warnings')).toContain(`${spelled(face, 'reasoning_effort')}: this model does not`);
+    }
+    expect(values('reasoning_effort')).toEqual([values('reasoning_effort')[0], undefined, undefined]);
+  });
+
+  test.each(['presencePenalty', 'frequencyPenalty'] as const)('takes no %s', async (name) => {
+    const field = `${name.slice(0, -7)}_penalty`;
+    upstream.script(refusing((body) => (body[field] === undefined ? undefined : xai(`Model grok-4 does not support parameter ${name}.`))));
+    const model = freshModel();
+    for (let round = 0; round < 2; round++) {
+      const answer = await ask('gencompat', model, { generationConfig: { [name]: 0.5 } });
+      expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([
+        200,
+        expect.stringContaining(`generationConfig.${name}: this model does not take it`),
+      ]);
+    }
+    expect(values(field)).toEqual([0.5, undefined, undefined]);
+    const own = await ask('chat', model, { [field]: 0.5 });
+    expect([own.status, (JSON.parse(own.raw) as { error: { param: string } }).error.param]).toEqual([400, field]);
+  });
+
+  test.each(translated.filter(([face]) => face !== 'responses'))(
+    'that takes no stop sequences is stopped by the gateway (%s, stream: %s)',
+    async (face, stream) => {
+      const answers = ok({ text: 'one two three four' });
+      upstream.script(refusing(({ stop }) => (stop === undefined ? undefined : xai('Argument not supported on this model: stop')), answers));
+      const model = freshModel();
+      const stops = face === 'messages' ? { stop_sequences: ['three'] } : { generationConfig: { stopSequences: ['three'] } };
+      for (let round = 0; round < 2; round++) {
+        const answer = await ask(face, model, stops, stream);
+        expect(answer).toMatchObject({ status: 200, complete: true, text: 'one two ' });
+        expect(answer.headers.get('x-dragoman-warnings') ?? '').not.toContain('stop');
+      }
+      expect(values('stop')).toEqual([['three'], undefined, undefined]);
+    },
+  );
+});
+
+describe('a tool that must be called', () => {
+  const message = 'tool_choice must either be a named tool, "auto", or "none".';
+  const tool = (name: string) => ({ name, input_schema: { type: 'object', properties: {} } });
+  const forced = (...names: readonly string[]) => ({ tools: names.map(tool), tool_choice: { type: 'any' } });
+  const unforced = refusing(({ tool_choice: choice }) => (choice === 'required' ? error(message) : undefined));
+
+  test('is named where the model takes no other order, and many are left to its choice', async () => {
+    upstream.script(unforced);
+    const model = freshModel();
+    const first = await ask('messages', model, forced('look'));
+    expect([first.status, first.headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+    const second = await ask('messages', model, forced('look', 'hear'));
+    expect([second.status, second.headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('tool_choice: this model cannot be forced')]);
+    expect(values('tool_choice')).toEqual(['required', { type: 'function', function: { name: 'look' } }, 'auto']);
+  });
+
+  test('is left to a model that cannot be forced at all', async () => {
+    upstream.script(
+      refusing(({ tool_choice: choice }) => (choice === undefined || choice === 'auto' ? undefined : error('Thinking mode does not support this tool_choice'))),
+    );
+    const model = freshModel();
+    expect((await ask('messages', model, forced('look'))).status).toBe(200);
+    expect((await ask('messages', model, { ...forced('look', 'hear'), tool_choice: { type: 'tool', name: 'hear' } })).status).toBe(200);
+    expect(values('tool_choice')).toEqual(['required', { type: 'function', function: { name: 'look' } }, 'auto', 'auto']);
+    expect(bodies().at(-1)).toMatchObject({ tools: [{ function: { name: 'hear' } }] });
+  });
+
+  test('of a chat client is its own: the refusal names it', async () => {
+    upstream.script(unforced);
+    const answer = await ask('chat', freshModel(), { tools: [{ type: 'function', function: { name: 'look' } }], tool_choice: 'required' });
+    expect([answer.status, (JSON.parse(answer.raw) as { error: { param: string } }).error.param]).toEqual([400, 'tool_choice']);
+    expect(upstream.requests).toHaveLength(1);
+  });
+});
+
+test('the kind of an error in the place of its field is not named', async () => {
+  const json = { message: "type: Input should be 'text'", type: 'invalid_request_error', param: 'validation_error', code: 'wrong_api_format' };
+  for (const face of faces) {
+    upstream.script(refusing(() => ({ status: 422, json })));
+    const { raw } = await ask(face, freshModel());
+    expect(raw).toMatch(/did not accept the request [^"]{0,40}It says: type: Input should be 'text'/);
+    expect(raw).not.toContain('validation_error');
+  }
+});
+
 describe('metadata of a responses client', () => {
   const metadata = { order: '17' };
 

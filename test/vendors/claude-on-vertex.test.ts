@@ -75,6 +75,41 @@ describe('Claude on Vertex', () => {
     expect(upstream.requests[0]?.headers).not.toHaveProperty('anthropic-beta');
   });
 
+  test('is asked without beta features that it does not know, at once from then on', async () => {
+    upstream.script(
+      always({
+        name: 'without a beta feature',
+        answer: (exchange) => {
+          const { anthropic_beta: betas = [] } = exchange.request.json as { readonly anthropic_beta?: readonly string[] };
+          const unknown = betas.filter((one) => one.startsWith('prompt-caching-scope')).map((one) => `\`${one}\``);
+          if (unknown.length === 0) return answers.answer(exchange);
+          const text = `Unexpected value(s) ${unknown.join(', ')} for the \`anthropic-beta\` header. Please consult our documentation at docs.anthropic.com or try again without the header.`;
+          return whole(400, JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: text } }), { 'content-type': 'application/json' });
+        },
+      }),
+    );
+    const headers = { 'anthropic-beta': 'claude-code-20250219,prompt-caching-scope-2026-01-05' };
+    for (let round = 0; round < 2; round++) {
+      const answer = await askFace(server, 'messages', { model: 'claude-sonnet-4-5', content: 'hi', stream: false, headers });
+      expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([
+        200,
+        'anthropic-beta: the provider does not know prompt-caching-scope-2026-01-05.',
+      ]);
+    }
+    await askFace(server, 'messages', {
+      model: 'claude-sonnet-4-5',
+      content: 'hi',
+      stream: false,
+      headers: { 'anthropic-beta': 'prompt-caching-scope-2026-01-05' },
+    });
+    expect(upstream.requests.map(({ json }) => (json as { anthropic_beta?: unknown }).anthropic_beta)).toEqual([
+      ['claude-code-20250219', 'prompt-caching-scope-2026-01-05'],
+      ['claude-code-20250219'],
+      ['claude-code-20250219'],
+      undefined,
+    ]);
+  });
+
   test('is left for its next region where one is overloaded', async () => {
     upstream.script(always(on({ region: 'us-east5' }, refuses)), answers);
     const answer = await askFace(server, 'chat', { model: 'claude-sonnet-4-5', content: 'hi', stream: false });

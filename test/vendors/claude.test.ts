@@ -313,6 +313,16 @@ describe('thinking', () => {
     expect(sent(1)).toMatchObject({ thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'max' } });
   });
 
+  test('is left out for a model that has none, in the words of Ollama', async () => {
+    upstream.script(badRequest({ message: '"llama3.2:latest" does not support thinking' }), always(ok()));
+    const model = newModel();
+    for (let at = 0; at < 2; at++) {
+      const { status, warnings } = await ask('chat', { reasoning_effort: 'low' }, { model });
+      expect([status, warnings]).toEqual([200, 'reasoning_effort: this model does not think.']);
+    }
+    expect(bodies().map(({ thinking }) => thinking !== undefined)).toEqual([true, false, false]);
+  });
+
   test('has the nearest effort that the model accepts', async () => {
     upstream.script(
       badRequest({ message: '"thinking.type.enabled" is not supported for this model.' }),
@@ -479,5 +489,75 @@ describe('a limit that nobody named', () => {
     upstream.script(always(ok()));
     expect((await ask(face, {}, { stream })).warnings).toBe('');
     expect(sent().max_tokens).toBe(64_000);
+  });
+});
+
+describe('beta features that Claude Code sends to every server', () => {
+  const betaError = (...names: readonly string[]) =>
+    badRequest({
+      message: `Unexpected value(s) ${names.map((one) => `\`${one}\``).join(', ')} for the \`anthropic-beta\` header. Please consult our documentation.`,
+    });
+  const betas = () => upstream.requests.map(({ headers }) => headers['anthropic-beta']);
+
+  test('go to a server without those that it refuses', async () => {
+    upstream.script(betaError('b-2026-01-01', 'c-2026-01-01'), always(ok()));
+    const model = newModel();
+    for (let at = 0; at < 2; at++) {
+      const { status, warnings } = await ask('messages', {}, { model, headers: { 'anthropic-beta': 'a-2026-01-01,b-2026-01-01, c-2026-01-01' } });
+      expect([status, warnings]).toEqual([200, 'anthropic-beta: the provider does not know b-2026-01-01, c-2026-01-01.']);
+    }
+    await ask('messages', {}, { model, headers: { 'anthropic-beta': 'b-2026-01-01' } });
+    expect(betas()).toEqual(['a-2026-01-01,b-2026-01-01, c-2026-01-01', 'a-2026-01-01', 'a-2026-01-01', undefined]);
+  });
+
+  test('are no reason to ask twice where the client sent none of them', async () => {
+    upstream.script(always(betaError('b-2026-01-01')));
+    expect((await ask('messages', {}, { headers: { 'anthropic-beta': 'a-2026-01-01' } })).status).toBe(400);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  const breakpoint = { type: 'ephemeral', ttl: '1h', scope: 'global' };
+  const more = {
+    max_tokens: 100,
+    context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
+    output_config: { effort: 'high' },
+    system: [{ type: 'text', text: 'Be brief.', cache_control: breakpoint }],
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', cache_control: breakpoint }] }],
+    tools: [
+      {
+        name: 'look',
+        input_schema: { type: 'object', properties: { cache_control: { type: 'object', properties: { scope: { type: 'string' } } } } },
+        eager_input_streaming: true,
+        input_examples: [{}],
+        cache_control: breakpoint,
+      },
+    ],
+  };
+
+  test.each<[string, string, RegExp]>([
+    ['context_management', 'context_management', /"context_management"/],
+    ['system.0.cache_control.ephemeral.scope', 'cache_control.scope', /"scope":"/],
+    ['messages.0.content.0.text.cache_control.ephemeral.ttl', 'cache_control.ttl', /"ttl"/],
+    ['tools.0.custom.eager_input_streaming', 'tools.eager_input_streaming', /"eager_input_streaming"/],
+    ['tools.0.custom.input_examples', 'tools.input_examples', /"input_examples"/],
+    ['output_config', 'output_config.effort', /"output_config"/],
+  ])('have no member %s where a server does not know it', async (place, name, pattern) => {
+    upstream.script(badRequest({ message: `${place}: Extra inputs are not permitted` }), always(ok()));
+    const model = newModel();
+    for (let at = 0; at < 2; at++) {
+      const { status, warnings } = await ask('messages', more, { model });
+      expect([status, warnings]).toEqual([200, `${name}: the provider does not know it.`]);
+    }
+    const texts = bodies().map((body) => JSON.stringify(body));
+    expect(texts.map((text) => pattern.test(text))).toEqual([true, false, false]);
+    expect(texts[1]).toContain('"properties":{"cache_control":{"type":"object","properties":{"scope"');
+    const kept = { context_management: 1, output_config: 1, system: 1, messages: 1, tools: 1 };
+    expect(Object.keys(bodies()[1]!)).toEqual(expect.arrayContaining(Object.keys(kept).filter((one) => one !== place)));
+  });
+
+  test('have other members refused as they are', async () => {
+    upstream.script(always(badRequest({ message: 'messages.0.content.0.text.colour: Extra inputs are not permitted' })));
+    expect((await ask('messages', more)).status).toBe(400);
+    expect(upstream.requests).toHaveLength(1);
   });
 });

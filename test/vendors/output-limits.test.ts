@@ -26,6 +26,7 @@ models:
   smaller-chat: { targets: [{ provider: chat }], limits: { output: 2000 } }
   smaller-responses: { targets: [{ provider: responses }], limits: { output: 2000 } }
   smaller-messages: { targets: [{ provider: messages }], limits: { output: 2000 } }
+  with-larger: { targets: [{ provider: chat }], larger: gpt-4o }
   smaller-gemini: { targets: [{ provider: gemini }], limits: { output: 2000 } }
 ${['chat', 'responses', 'messages', 'gemini'].flatMap((wire) => Array.from({ length: 8 }, (_, at) => `  ${wire}-${at}: { targets: [{ provider: ${wire} }] }\n`)).join('')}
 routing: { cooldownSeconds: 0 }
@@ -154,4 +155,51 @@ test('what a client of the same API wrote is refused as the provider refuses it'
   );
   expect((await ask('chat', 'chat-5', 300_000)).status).toBe(400);
   expect(limits()).toEqual([300_000]);
+});
+
+const vllm = (given: number) =>
+  `'max_tokens' or 'max_completion_tokens' is too large: ${given}. This model's maximum context length is 32768 tokens and your request has 10000 input tokens (${given} > 32768 - 10000).`;
+const newerVllm = (given: number) =>
+  `This model's maximum context length is 32768 tokens. However, you requested ${given} output tokens and your prompt contains 10000 input tokens, for a total of ${10_000 + given} tokens. Please reduce the length of the input prompt or the number of requested output tokens.`;
+const uncounted = (given: number) =>
+  `This model's maximum context length is 32768 tokens. However, you requested ${given} output tokens and your prompt contains at least ${32_769 - given} input tokens, for a total of at least 32769 tokens.`;
+const sum = (given: number) =>
+  `This model's maximum context length is 32768 tokens. However, you requested ${10_000 + given} tokens (10000 in the messages, ${given} in the completion). Please reduce the length of the messages or completion.`;
+const claude = (given: number) =>
+  `input length and \`max_tokens\` exceed context limit: 190000 + ${given} > 200000, decrease input length or \`max_tokens\` and try again`;
+
+test.each<[string, (given: number) => string, number, number]>([
+  ['chat-6', vllm, 22_768, 22_768],
+  ['chat-6', newerVllm, 22_768, 22_768],
+  ['chat-6', sum, 22_768, 22_768],
+  ['chat-6', uncounted, 22_768, 8000],
+  ['responses-6', sum, 22_768, 22_768],
+  ['messages-6', claude, 10_000, 10_000],
+  ['gemini-6', sum, 22_768, 22_768],
+])('a conversation that fits %s is answered with what its context has left, and other calls are not limited', async (model, message, room, sent) => {
+  const faces = (['chat', 'responses', 'messages', 'gencompat'] as const).filter((face) => !model.startsWith(face.replace('gencompat', 'gemini')));
+  upstream.script(refusing(message, room));
+  for (const face of faces) {
+    const { status, headers } = await ask(face, model, 32_000);
+    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining(`lowered to ${sent}, since the conversation fills the rest`)]);
+    expect((await ask(face, model, 31_000)).status).toBe(200);
+    expect(limits().slice(-4, -1)).toEqual([32_000, sent, 31_000]);
+  }
+});
+
+test('a longer answer than fits is no reason to ask a larger model', async () => {
+  upstream.script(refusing(vllm, 22_768));
+  expect((await ask('messages', 'with-larger', 32_000)).status).toBe(200);
+  expect(upstream.requests.map(({ json }) => (json as { model: string }).model)).toEqual(['with-larger', 'with-larger']);
+});
+
+test.each([
+  ['chat', 'chat-7', vllm],
+  ['messages', 'messages-7', claude],
+] as const)('a client of the API of %s reads that its limit is too large for the context, and not that its conversation is', async (face, model, message) => {
+  upstream.script(refusing(message, 1000));
+  const { status, raw } = await ask(face, model, 32_000);
+  expect([status, upstream.requests.length]).toEqual([400, 1]);
+  expect(raw).toContain(message(32_000).slice(0, 60));
+  expect(raw).not.toMatch(/prompt is too long|conversation is longer/);
 });

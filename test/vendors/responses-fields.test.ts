@@ -43,6 +43,19 @@ const refusing = (refuses: (body: Json) => { readonly message: string; readonly 
 const ask = (face: Face, model: string, more: object = {}, headers: Readonly<Record<string, string>> = {}) =>
   askFace(server, face, { model, content: 'hi', stream: false, more, headers });
 
+test.each(['Model grok-4 does not support parameter reasoningEffort.', '"llama3.2:latest" does not support thinking'])(
+  'a model does not think, in the words of xAI and Ollama: %s',
+  async (message) => {
+    upstream.script(refusing(({ reasoning }) => (reasoning === undefined ? undefined : { message })));
+    const model = fresh();
+    for (const face of ['chat', 'responses'] as const) {
+      const { status, headers } = await ask(face, model, face === 'chat' ? { reasoning_effort: 'low' } : { reasoning: { effort: 'low' } });
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringMatching(/^reasoning[_.]effort: this model does not/)]);
+    }
+    expect(efforts()).toEqual(['low', undefined, undefined]);
+  },
+);
+
 describe('an effort', () => {
   const gpt5 = refusing(({ reasoning }) => {
     const { effort } = (reasoning ?? {}) as { readonly effort?: string };

@@ -20,6 +20,7 @@ import { encodeConversation } from './encode-conversation.ts';
 import { cacheBreakpoint, isSignedThought, type Notes } from './encode-messages.ts';
 import { withFewBreakpoints } from './cache-breakpoints.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
+import { withoutMembers } from './newer-members.ts';
 import { support, supports } from './capabilities.ts';
 import { plainRequest } from './plain-request.ts';
 import { withoutTrailingThoughts } from '../shared/trailing-thoughts.ts';
@@ -48,7 +49,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   if (plain) return plain;
   const ignored = new Set([...droppedFields(asked), ...ignoredIn(asked, supports(quirks))]);
   const maxOutputTokens = outputLimit(quirks, options);
-  const call = withinOutputLimit(asked, maxOutputTokens, dialect, ignored);
+  const call = withinOutputLimit(asked, { quirks, options }, dialect, ignored);
   const translated = isTranslated(call, dialect);
   const notes: Notes = { ignored, isTranslated: translated, lost: undefined, hasBreakpoint: false };
   const ownFields = own(call.extra, dialect);
@@ -82,7 +83,8 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const config = withUnknown({ ...(effort ? { effort } : {}), ...(format ? { format } : {}) }, 'output_config', ownFields);
   if (!isEmpty(config)) body['output_config'] = config;
   if (call.stream) body['stream'] = true;
-  const sent = translated && notes.hasBreakpoint ? withFewBreakpoints(body, ignored) : body;
+  const few = translated && notes.hasBreakpoint ? withFewBreakpoints(body, ignored) : body;
+  const sent = quirks.withoutMembers ? withoutMembers(few, quirks.withoutMembers, ignored) : few;
   return {
     body: sent,
     ignored: [...ignored],

@@ -55,8 +55,8 @@ export function encodeFault(fault: Fault, requestId: string): MessagesError {
 }
 
 /** Claude Code recognises a conversation that is too long, and shortens it, by these words of Anthropic's and by the numbers in them. */
-function messageOf({ message, details: { reason, context } }: Fault): string {
-  if (reason !== 'context-length') return message;
+function messageOf({ message, details: { reason, context, outputRoom } }: Fault): string {
+  if (reason !== 'context-length' || outputRoom !== undefined) return message; // shorter answers would do
   return `prompt is too long${context ? `: ${context.tokens} tokens > ${context.most} maximum` : ''}. ${message}`;
 }
 

@@ -29,6 +29,7 @@ const fit = composed<Quirks>([(call) => withoutLoneItems(call), (call) => fitted
 export const messages: Dialect<MessagesWire> = {
   name: dialect,
   betaHeader: 'anthropic-beta',
+  refusedBetas: (quirks) => quirks?.withoutBetas,
   thoughts: 'summary',
   fit,
   callMarker,

@@ -2,13 +2,15 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isForced } from '../shared/tool-choice.ts';
-import { outputLimitLearned, type OutputLimit } from '../shared/output-limit.ts';
+import { outputLimitLearned, type LearnedLimit } from '../shared/output-limit.ts';
+import { moreBetas, refusedBetasIn } from './betas.ts';
+import { newerMemberIn, type NewerMember } from './newer-members.ts';
 import { dialect } from './wire.ts';
 
 const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
 
 /** How a provider's model differs from the others of this wire. */
-export interface Quirks extends OutputLimit {
+export interface Quirks extends LearnedLimit {
   /** It accepts an effort for thinking and refuses budgets. */
   readonly adaptive?: boolean;
   /** It accepts neither. */
@@ -39,8 +41,12 @@ export interface Quirks extends OutputLimit {
   readonly withoutCaching?: boolean;
   /** It does not accept the name of the client's own user. */
   readonly withoutUser?: boolean;
-  /** What it refused of this call's schemas. This is never remembered: other calls have other schemas. */
-  readonly thisCall?: { readonly format?: 'refused'; readonly strict?: 'refused' };
+  /** Beta features that it does not know. */
+  readonly withoutBetas?: readonly string[];
+  /** Members of beta features that it does not know. */
+  readonly withoutMembers?: readonly NewerMember[];
+  /** Also what it refused of this call's schemas: other calls have other schemas. */
+  readonly thisCall?: NonNullable<LearnedLimit['thisCall']> & { readonly format?: 'refused'; readonly strict?: 'refused' };
 }
 
 /** A fault as lessons read it: `said` is the first sentence of the provider's message. */
@@ -53,8 +59,8 @@ interface Refusal {
 type Lesson = (refusal: Refusal, call: GenerateCall, known: Quirks) => Quirks | undefined;
 
 /**
- * Learns from a refusal how the model differs. What a client of this wire sent itself is between it and the provider, except sampling fields and system messages
- * that the model does not know.
+ * Learns from a refusal how the model differs. What a client of this wire sent itself is between it and the provider, except sampling fields, system messages
+ * and beta features that the model does not know.
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { details } = fault;
@@ -85,6 +91,18 @@ const isSampling = (field: string): boolean => samplingFields.some((name) => nam
 const innerSystem: Lesson = ({ said }, { turns }, known) =>
   /\brole\b.{0,40}\bsystem\b/i.test(said) && known.innerSystem !== false && turns.some(({ role }) => role === 'system') ? { innerSystem: false } : undefined;
 
+const betas: Lesson = ({ said }, _, known) => {
+  const withoutBetas = moreBetas(known.withoutBetas, refusedBetasIn(said));
+  return withoutBetas && { withoutBetas };
+};
+
+const newerMembers: Lesson = ({ said }, call, { withoutMembers = [] }) => {
+  const member = newerMemberIn(said);
+  if (member === undefined || withoutMembers.includes(member)) return undefined;
+  if (member === 'output_config.effort' && isTranslated(call, dialect)) return undefined; // what the gateway sent is another lesson
+  return { withoutMembers: [...withoutMembers, member] };
+};
+
 const eitherPattern = /\btemperature\b.{1,10}\btop_p\b.{0,60}\b(?:both|together|only one)\b/i;
 
 const eitherSampling: Lesson = ({ said }, { sampling: { temperature, topP } }, known) =>
@@ -106,6 +124,7 @@ const thinkingOff: Lesson = ({ field, isUnknown, said }, { reasoning }, known) =
 
 const thinking: Lesson = ({ field, isUnknown, said }, { reasoning }, known) => {
   if (!reasoning || reasoning.effort === 'none' || known.withoutThinking) return undefined;
+  if (/^"[^"]{1,200}" does not support thinking\b/.test(said)) return { withoutThinking: true }; // Ollama
   const isAdaptive = /^"?(?:thinking\.type\.)?adaptive\b.{0,60}not supported/i.test(said);
   if (isAdaptive) return known.adaptive ? { adaptive: false, withoutThinking: true } : undefined;
   return field === 'thinking' && isUnknown && !known.adaptive ? { adaptive: true } : undefined;
@@ -150,7 +169,7 @@ const strict: Lesson = ({ field, said }, { tools }, known) => {
 
 const aboutSchemas = /\b(?:schemas?|grammar)\b.{0,60}\btoo (?:complex|large|many)\b|\btoo many (?:strict tools|optional parameters)/i;
 
-const lessonsForAll: readonly Lesson[] = [sampling, innerSystem];
+const lessonsForAll: readonly Lesson[] = [sampling, innerSystem, betas, newerMembers];
 const lessonsOfTranslated: readonly Lesson[] = [
   eitherSampling,
   forcedTools,

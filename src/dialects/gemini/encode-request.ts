@@ -15,7 +15,7 @@ import { encodeThinking } from './encode-thinking.ts';
 import { support, supports } from './capabilities.ts';
 import { plainRequest } from './plain-request.ts';
 import { bareRefs } from './schema.ts';
-import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
+import { withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -37,7 +37,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const options = { ids: !quirks.withoutIds, signed: quirks.signed ?? false, isTranslated: translated, mediaBeside: quirks.mediaBesideResults ?? false };
   const turns = instruction === undefined ? call.turns : instructed(call.turns, instruction);
   const { system, contents } = encodeConversation(turns, options, ignored);
-  const limited = withinOutputLimit(call, outputLimit(quirks, limits), dialect, ignored);
+  const limited = withinOutputLimit(call, { quirks, options: limits }, dialect, ignored);
   const config = {
     ...membersOf('generationConfig', notes),
     ...(notes['.config'] as JsonObject | undefined),

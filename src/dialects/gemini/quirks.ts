@@ -3,11 +3,11 @@ import type { Fault } from '#core/fault';
 import { own } from '#core/json';
 import { thinkingConfigOf, type ThinkingQuirks } from './thinking-config.ts';
 import { allLevels } from './thinking.ts';
-import { outputLimitLearned, type OutputLimit } from '../shared/output-limit.ts';
+import { outputLimitLearned, type LearnedLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider, or one of its models, differs from the others of this wire. */
-export interface Quirks extends OutputLimit, ThinkingQuirks {
+export interface Quirks extends LearnedLimit, ThinkingQuirks {
   /** It does not know the ids of function calls. */
   readonly withoutIds?: boolean;
   /** It refuses thinking settings. */

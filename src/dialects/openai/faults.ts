@@ -195,13 +195,15 @@ function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown):
   if (message === 'invalid message format')
     return new Fault('invalid', 'The provider does not accept a part of a message that is neither text nor an image or audio, such as a file.', { cause });
   const listed = listedValues(message);
-  const field =
-    refusedFormat(message) ??
-    (/^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : (refusedField(message) ?? (areEfforts(listed) ? 'reasoning_effort' : undefined)));
+  const field = refusedFormat(message) ?? (isFieldName(refusal) ? param : (refusedField(message) ?? (areEfforts(listed) ? 'reasoning_effort' : undefined)));
   const fault = fieldFault(field, cause, isUnknownField(code, message));
   const reason = refusedRole(message, field) ?? (textOnlyPattern.test(message) ? 'text-only' : undefined);
   return new Fault(fault.code, fault.message, { ...fault.details, ...(reason ? { reason } : {}), ...(listed.length > 0 ? { listed } : {}) });
 }
+
+/** Cerebras has the kind of the error in the place of the field: `validation_error`. */
+const isFieldName = ({ type, code, param }: Pick<Refusal, 'type' | 'code' | 'param'>): boolean =>
+  /^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) && param !== type && param !== code && !/_errors?$/i.test(param);
 
 /** As DeepSeek and Kimi say it: earendil-works/pi#3636, QuantumNous/new-api#3121. */
 const missingThoughtPattern = /\breasoning_content\b.{0,80}(?:must be passed back|is missing)/;
@@ -248,7 +250,7 @@ const refusedTypePatterns = [
 
 /** Is the field refused whatever its value, except perhaps its default? */
 function isUnknownField(code: string, message: string): boolean {
-  if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
+  if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code) || unsupportedField(message) !== undefined) return true;
   if (/\bonly the default\b|\bonly \d[\d.]{0,8} is allowed\b|^'n' : number must be at most 1$/i.test(message)) return true;
   if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of|should be/i.test(message))
     return false;
@@ -257,6 +259,15 @@ function isUnknownField(code: string, message: string): boolean {
 }
 
 const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|only allowed when|extra/i;
+
+/** xAI's words for a field that a model lacks, in its own spelling (BerriAI/litellm#12635, BerriAI/litellm#16265), and Ollama's for thinking. */
+const unsupportedPattern =
+  /^(?:model [^\s"']{1,200}|"[^"]{1,200}") does not support (?:parameter ([A-Za-z_]{1,60})|thinking\b)|^argument not supported on this model: ([A-Za-z_]{1,60})/i;
+
+function unsupportedField(message: string): string | undefined {
+  const found = unsupportedPattern.exec(message);
+  return found ? (found[1] ?? found[2] ?? 'reasoning_effort').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : undefined;
+}
 
 /** Optional fields that the gateway adds, renames or translates, so that a retry can omit or change them. */
 const retriedField =
@@ -275,8 +286,14 @@ function refusedField(message: string): string | undefined {
   }
   if (textOnlyPattern.test(message)) return 'messages'; // whichever
   if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
-  if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
-  if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;
+  if (/^invalid reasoning value\b|^think value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
+  const unsupported = unsupportedField(message);
+  if (unsupported !== undefined) return unsupported;
+  if (
+    !unknownFieldPattern.test(message) &&
+    !/did not match|does not support|must (?:either )?be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)
+  )
+    return undefined;
   return retriedField.exec(message)?.[1] ?? namedField.exec(message)?.[1];
 }
 

@@ -27,3 +27,46 @@ test.each([
 ])('none are read from: %.60s', (message) => {
   expect(contextLengthFault(message, undefined).details).toEqual({ reason: 'context-length', cause: undefined });
 });
+
+test.each<[string, number]>([
+  ["This model's maximum context length is 32768 tokens. However, you requested 42000 tokens (10000 in the messages, 32000 in the completion).", 22_768],
+  ["This model's maximum context length is 4097 tokens, however you requested 5000 tokens (1000 in your prompt; 4000 for the completion).", 3097],
+  [
+    "This endpoint's maximum context length is 32768 tokens. However, you requested about 43000 tokens (10000 of text input, 1000 of tool input, 32000 in the output).",
+    21_218,
+  ],
+  [
+    "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 32768 tokens and your request has 10000 input tokens (32000 > 32768 - 10000).",
+    22_768,
+  ],
+  [
+    "This model's maximum context length is 32768 tokens. However, you requested 32000 output tokens and your prompt contains 10000 input tokens, for a total of 42000 tokens.",
+    22_768,
+  ],
+  [
+    "This model's maximum context length is 32768 tokens. However, you requested 32000 output tokens and your prompt contains at least 769 input tokens, for a total of at least 32769 tokens.",
+    8000,
+  ],
+  [
+    "This model's maximum context length is 32768 tokens. However, you requested 32000 output tokens and your prompt contains 50000 characters (more than 7680 characters, which is the upper bound for 768 input tokens).",
+    8000,
+  ],
+  ["You passed 10000 input tokens and requested 32000 output tokens. However, the model's context length is only 32768 tokens.", 22_768],
+  [
+    "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 42000 tokens: 10000 tokens from the input messages and 32000 tokens for the completion.",
+    22_768,
+  ],
+  ['input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again', 10_000],
+  ['Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3000 `inputs` tokens and 2000 `max_new_tokens`', 1096],
+])('a conversation that fits leaves room for an answer: %s', (message, outputRoom) => {
+  expect(contextLengthFault(message, undefined).details).toMatchObject({ reason: 'context-length', outputRoom });
+});
+
+test.each([
+  "This model's maximum context length is 32768 tokens. However, you requested 36000 tokens (32767 in the messages, 3233 in the completion).",
+  "This model's maximum context length is 32768 tokens. However, you requested 36000 tokens (35000 in the messages, 1000 in the completion).",
+  "This model's maximum context length is 32768 tokens. However, you requested 500 output tokens and your prompt contains at least 32269 input tokens.",
+  'input length and `max_tokens` exceed context limit: 200001 + 32000 > 200000, decrease input length or `max_tokens` and try again',
+])('it leaves none, or too little: %s', (message) => {
+  expect(contextLengthFault(message, undefined).details).not.toHaveProperty('outputRoom');
+});

@@ -11,6 +11,7 @@ test.each([
   ['Invalid max_tokens value, the valid range of max_tokens is [1, 8192]', 8192],
   ['<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 8192]', 8192],
   ['The maximum tokens you requested exceeds the model limit of 8192. Try again with a maximum tokens value that is lower than 8192.', 8192],
+  ['max_completion_tokens=131072 cannot be greater than max_model_len=max_total_tokens=65536. Please request fewer output tokens.', 65_536],
   [
     'Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive). Update the value and try again.',
     65_536,

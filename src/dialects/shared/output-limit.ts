@@ -7,11 +7,17 @@ export interface OutputLimit {
   readonly maxOutputTokens?: number | undefined;
 }
 
-/** The smaller of what was learned and what is configured. */
-export const outputLimit = (quirks: OutputLimit, options: OutputLimit): number | undefined =>
-  quirks.maxOutputTokens === undefined || options.maxOutputTokens === undefined
-    ? (quirks.maxOutputTokens ?? options.maxOutputTokens)
-    : Math.min(quirks.maxOutputTokens, options.maxOutputTokens);
+/** What refusals taught of it. */
+export interface LearnedLimit extends OutputLimit {
+  /** Output tokens for which the conversation of this call leaves room in the context. This is never remembered: other calls have other conversations. */
+  readonly thisCall?: { readonly outputRoom?: number };
+}
+
+/** The smallest of what was learned and what is configured. */
+export function outputLimit({ maxOutputTokens: learned, thisCall }: LearnedLimit, { maxOutputTokens }: OutputLimit): number | undefined {
+  const most = Math.min(learned ?? Infinity, maxOutputTokens ?? Infinity, thisCall?.outputRoom ?? Infinity);
+  return most === Infinity ? undefined : most;
+}
 
 /** Characters of a provider's message in which a limit is looked for. */
 const mostRead = 300;
@@ -20,7 +26,7 @@ const leastKnown = 256;
 
 /**
  * The sentences in which providers tell it, from their beginning: behind that a message may repeat what some client wrote. OpenAI; OpenAI and Doubao
- * (Gitlawb/openclaude#331); Claude (olimorris/codecompanion.nvim#1028); Groq; DeepSeek and Qwen; Bedrock.
+ * (Gitlawb/openclaude#331); Claude (olimorris/codecompanion.nvim#1028); Groq; DeepSeek and Qwen; Bedrock; vLLM.
  */
 const sentences = [
   /^max_(?:completion_|output_)?tokens is too large: \d{1,10}\. This model supports at most ([\d,]{1,12}) completion tokens/,
@@ -29,6 +35,7 @@ const sentences = [
   /^[`'"]?max_(?:completion_|output_)?tokens[`'"]? must be less than or equal to [`'"]?([\d,]{1,12})/,
   /^[^"{}]{0,80}\b[Rr]ange of max_(?:completion_|output_)?tokens (?:is|should be) \[1, ?([\d,]{1,12})\]/,
   /^The maximum tokens you requested exceeds the model limit of ([\d,]{1,12})/,
+  /^max_(?:completion_)?tokens=\d{1,10} cannot be greater than max_model_len=(?:max_total_tokens=)?([\d,]{1,12})/,
 ];
 const exclusive =
   /^Unable to submit request because it has a maxOutputTokens value of \d{1,10} but the supported range is from 1 \(inclusive\) to (\d{1,10}) \(exclusive\)/;
@@ -43,16 +50,20 @@ export function outputLimitIn(message: string): number | undefined {
 }
 
 /** What a refusal teaches of the limit; nothing where the client speaks the provider's wire, since its `max_tokens` is not changed. */
-export function outputLimitLearned<Quirks extends OutputLimit>({ details }: Fault, call: GenerateCall, known: Quirks, dialect: string): Quirks | undefined {
-  const { maxOutputTokens, field = '' } = details;
-  if (
-    maxOutputTokens === undefined ||
-    !/^(?:|.{0,40}tokens)$/i.test(field) ||
-    !isTranslated(call, dialect) ||
-    maxOutputTokens >= (known.maxOutputTokens ?? Infinity)
-  )
-    return undefined;
-  return maxOutputTokens < (call.sampling.maxTokens ?? Infinity) ? { ...known, maxOutputTokens } : undefined;
+export function outputLimitLearned<Quirks extends LearnedLimit>({ details }: Fault, call: GenerateCall, known: Quirks, dialect: string): Quirks | undefined {
+  const { maxOutputTokens, outputRoom, field = '' } = details;
+  if (!isTranslated(call, dialect)) return undefined;
+  const asked = call.sampling.maxTokens ?? Infinity;
+  if (outputRoom !== undefined)
+    return outputRoom < Math.min(asked, known.thisCall?.outputRoom ?? Infinity) ? { ...known, thisCall: { ...known.thisCall, outputRoom } } : undefined;
+  if (maxOutputTokens === undefined || !/^(?:|.{0,40}tokens)$/i.test(field) || maxOutputTokens >= (known.maxOutputTokens ?? Infinity)) return undefined;
+  return maxOutputTokens < asked ? { ...known, maxOutputTokens } : undefined;
+}
+
+/** What is known of the limit. */
+interface KnownLimits {
+  readonly quirks: LearnedLimit;
+  readonly options: OutputLimit;
 }
 
 /**
@@ -60,10 +71,12 @@ export function outputLimitLearned<Quirks extends OutputLimit>({ details }: Faul
  * @returns the same call where nothing has to change
  * @throws Fault `invalid` where no token may be generated and the client speaks another wire
  */
-export function withinOutputLimit(call: GenerateCall, maxOutputTokens: number | undefined, dialect: string, ignored: Set<string>): GenerateCall {
+export function withinOutputLimit(call: GenerateCall, { quirks, options }: KnownLimits, dialect: string, ignored: Set<string>): GenerateCall {
   const { maxTokens } = call.sampling;
   if (maxTokens === 0 && isTranslated(call, dialect)) throw nothingAllowed();
-  if (maxOutputTokens === undefined || maxTokens === undefined || maxTokens <= maxOutputTokens || !isTranslated(call, dialect)) return call;
-  ignored.add(`max_tokens: lowered to ${maxOutputTokens}, the most that this model accepts.`);
-  return { ...call, sampling: { ...call.sampling, maxTokens: maxOutputTokens } };
+  const most = outputLimit(quirks, options);
+  if (most === undefined || maxTokens === undefined || maxTokens <= most || !isTranslated(call, dialect)) return call;
+  const reason = most === quirks.thisCall?.outputRoom ? 'since the conversation fills the rest of the context' : 'the most that this model accepts';
+  ignored.add(`max_tokens: lowered to ${most}, ${reason}.`);
+  return { ...call, sampling: { ...call.sampling, maxTokens: most } };
 }

@@ -9,7 +9,7 @@ import { knownQuirks } from '../shared/known-quirks.ts';
 import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
-import { quirksAt, withoutCalls } from './models.ts';
+import { quirksAt } from './models.ts';
 import { originOf, vendorOf } from '../vendors.ts';
 
 /** The API version that the dialect implements. */
@@ -35,7 +35,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, cach
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, headersFor),
-    quirks: withoutCalls(knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, messages.name, baseUrl))),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, messages.name, baseUrl)),
     address: () => address,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };

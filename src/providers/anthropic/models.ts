@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
-import type { KnownQuirks } from '../shared/known-quirks.ts';
 import type { Quirks } from '#dialects/anthropic/quirks';
 import type { Vendor } from '../vendors.ts';
 
@@ -51,11 +49,3 @@ function conversationOf({ family, version }: Known): Quirks {
 
 /** https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
 const schemasOf = ({ family, version }: Known): Quirks => (version >= (family === 'opus' ? 4.1 : 4.5) ? {} : { withoutFormat: true, withoutStrict: true });
-
-/** What a refusal says of one call's schemas is forgotten with the call. */
-export const withoutCalls = (known: KnownQuirks<Quirks>): KnownQuirks<Quirks> => ({
-  ...known,
-  keep(model, { thisCall: _, ...quirks }, fields) {
-    if (!isDeepStrictEqual(quirks, known.of(model) ?? {})) known.keep(model, quirks, fields);
-  },
-});

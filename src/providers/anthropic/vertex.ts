@@ -4,13 +4,14 @@ import { whenKnown } from '#kit/async/when-known';
 import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import type { Address } from '../shared/attempt.ts';
+import { knownBetas, warningOfBetas } from '../shared/betas.ts';
 import { answering, senderAt, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probe } from '../shared/probe.ts';
 import type { ProviderFactory, ProviderModule } from '../shared/provider.ts';
 import { signIn } from '../shared/sign-in.ts';
 import { modelPath, vertexPlaces } from '../shared/vertex-places.ts';
-import { quirksAt, withoutCalls } from './models.ts';
+import { quirksAt } from './models.ts';
 
 const publisher = 'anthropic';
 const version = 'vertex-2023-10-16';
@@ -37,7 +38,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
     upstreams,
     clock,
     credentials: { inTurn: () => inTurn },
-    quirks: withoutCalls(knownQuirks<Quirks>(clock, (one) => quirksAt('anthropic', one.replace('@', '-')), lessons?.of(name, messages.name, baseUrl))),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('anthropic', one.replace('@', '-')), lessons?.of(name, messages.name, baseUrl)),
     thoughts: thoughts && { memory: thoughts, origin: 'vertex' },
   };
   return {
@@ -58,8 +59,13 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
         };
         const endpoint = generateEndpoint(dialect, { ...shared, model, options: { maxOutputTokens }, address });
         const asking = (context: TargetContext) => {
-          const betas = context.headers[betaHeader]?.split(',').map((one) => one.trim());
-          return betas ? { ...endpoint, encode: (...asked: Parameters<typeof endpoint.encode>) => withBetas(endpoint.encode(...asked), betas) } : endpoint;
+          const asked = context.headers[betaHeader];
+          if (asked === undefined) return endpoint;
+          const encode: typeof endpoint.encode = (call, quirks) => {
+            const { betas, lost } = knownBetas(asked, endpoint.refusedBetas?.(quirks) ?? []);
+            return warningOfBetas(withBetas(endpoint.encode(call, quirks), betas), betaHeader, lost);
+          };
+          return { ...endpoint, encode };
         };
         return targetOf(name, endpoint, { ...answering((call, context) => senderAt(asking(context), call, context)), region, residency });
       });
@@ -70,6 +76,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
 
 /** Beta features are named in the body, and not in a header. */
 function withBetas<Request extends { readonly body: Uint8Array | string | Promise<Uint8Array> }>(request: Request, betas: readonly string[]): Request {
+  if (betas.length === 0) return request;
   const member = `{"anthropic_beta":${JSON.stringify(betas)},`;
   const { body } = request;
   if (typeof body === 'string') return { ...request, body: member + body.slice(1) };

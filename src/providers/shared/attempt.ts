@@ -4,6 +4,7 @@ import type { UpstreamResponse } from '#kit/upstream/response';
 import type { TargetContext } from '#core/context';
 import { Fault, notHonoured } from '#core/fault';
 import { hopHeader } from '#core/hops';
+import { knownBetas, warningOfBetas } from './betas.ts';
 import type { Credential, Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { post, refusalText } from './post.ts';
@@ -16,6 +17,8 @@ export interface Endpoint<Call, Request extends ProviderRequest, Quirks> {
   readonly credentials: Credentials;
   /** The client header that is forwarded, in lower case. */
   readonly betaHeader?: string | undefined;
+  /** What of that header the provider does not know. */
+  readonly refusedBetas?: ((quirks: Quirks | undefined) => readonly string[] | undefined) | undefined;
   readonly quirks: KnownQuirks<Quirks>;
   /** The address for this call. @throws Fault `not-found` if the model's name is not valid in an address */
   address(call: Call): Address;
@@ -73,15 +76,20 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   let isRenewed = false;
   let known = quirks.of(model);
   const refused: string[] = [];
-  let last: { readonly body: Uint8Array | string; readonly fault: Fault } | undefined;
+  let last: { readonly body: Uint8Array | string; readonly beta: string | undefined; readonly fault: Fault } | undefined;
   for (;;) {
-    const request = endpoint.encode(call, known);
+    const { request, beta } = withBetas(endpoint.encode(call, known), endpoint, known, context);
     const body = request.body instanceof Promise ? await request.body : request.body; // awaited before anything can throw, or it would run, and could fail, without a handler
     if (context.strict && request.ignored.length > 0) throw notHonoured(request.ignored);
-    if (last && isSame(body, last.body)) throw endpoint.inCallWords?.(last.fault, call, known) ?? last.fault; // what was refused once is not sent again
+    if (last && isSame(body, last.body) && beta === last.beta) throw endpoint.inCallWords?.(last.fault, call, known) ?? last.fault; // what was refused once is not sent again
     const credential = credentials[turn]!;
     const signed = credential.headers(context.signal);
-    const headers = withOwn(signed instanceof Promise ? await signed : signed, request, endpoint.betaHeader, context);
+    const headers = withOwn(
+      signed instanceof Promise ? await signed : signed,
+      request,
+      beta === undefined ? undefined : { [endpoint.betaHeader!]: beta },
+      context,
+    );
     const response = await post(upstreams, { url, path, headers, body }, context);
     if (response.ok) {
       if (keys?.any) keys.accepted(model, credential);
@@ -96,7 +104,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     if (lesson && refused.length < mostLessons) {
       known = lesson;
       refused.push(fault.details.place ?? fault.details.field ?? 'request');
-      last = { body, fault };
+      last = { body, beta, fault };
       continue;
     }
     if (isLimit(fault)) {
@@ -126,18 +134,30 @@ export const mostLessons = 16;
 const isSame = (a: Uint8Array | string, b: Uint8Array | string): boolean =>
   typeof a === 'string' || typeof b === 'string' ? a === b : Buffer.compare(a, b) === 0;
 
+/** The request with the client's beta header, which lacks what the provider does not know. */
+function withBetas<Request extends ProviderRequest, Quirks>(
+  request: Request,
+  { betaHeader, refusedBetas }: Pick<Endpoint<never, Request, Quirks>, 'betaHeader' | 'refusedBetas'>,
+  known: Quirks | undefined,
+  { headers }: TargetContext,
+): { readonly request: Request; readonly beta: string | undefined } {
+  const asked = betaHeader === undefined ? undefined : headers[betaHeader];
+  const refused = asked === undefined ? undefined : refusedBetas?.(known);
+  if (!refused) return { request, beta: asked };
+  const { betas, lost } = knownBetas(asked!, refused);
+  return { request: warningOfBetas(request, betaHeader!, lost), beta: betas.length > 0 ? betas.join(',') : undefined };
+}
+
 /** The headers of the credential, which include those of the settings. They override the client's own. */
 function withOwn(
   headers: Readonly<Record<string, string>>,
   { contentType }: ProviderRequest,
-  betaHeader: string | undefined,
-  context: TargetContext,
+  beta: Readonly<Record<string, string>> | undefined,
+  { hops }: TargetContext,
 ): Readonly<Record<string, string>> {
-  const beta = betaHeader === undefined ? undefined : context.headers[betaHeader];
-  const { hops } = context;
   if (beta === undefined && contentType === undefined && hops === undefined) return headers;
   return {
-    ...(beta === undefined ? {} : { [betaHeader!]: beta }),
+    ...beta,
     ...headers,
     ...(contentType === undefined ? {} : { 'content-type': contentType }),
     ...(hops === undefined ? {} : { [hopHeader]: [hops, headers[hopHeader] ?? ''].join(', ') }),

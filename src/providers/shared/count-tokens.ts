@@ -11,7 +11,7 @@ import { jsonOf } from './read-answer.ts';
 import { written } from './write-request.ts';
 
 interface Counting<Quirks extends object> extends Pick<Endpoint<GenerateCall, ProviderRequest, Quirks>, 'model' | 'upstreams' | 'credentials' | 'quirks'> {
-  readonly dialect: Pick<ProviderSide<{ readonly quirks: Quirks; readonly options: object }>, 'decodeFault' | 'learn' | 'betaHeader'>;
+  readonly dialect: Pick<ProviderSide<{ readonly quirks: Quirks; readonly options: object }>, 'decodeFault' | 'learn' | 'betaHeader' | 'refusedBetas'>;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly address: () => Address;
   readonly encode: (call: GenerateCall, quirks: Quirks | undefined) => JsonObject;
@@ -37,13 +37,14 @@ export function tokenCounter<Quirks extends object>({
   quirks,
   ...deps
 }: Counting<Quirks>): NonNullable<Target['countTokens']> {
-  const { decodeFault, learn, betaHeader } = dialect;
+  const { decodeFault, learn, betaHeader, refusedBetas } = dialect;
   const endpoint: Endpoint<GenerateCall, ProviderRequest, Quirks> = {
     ...deps,
     credentials: { inTurn: (model) => credentials.inTurn(model).map((one) => ({ headers: (signal) => one.headers(signal), refused: () => false })) },
     quirks: { ...quirks, keep: () => {} },
     address,
     betaHeader,
+    refusedBetas,
     decodeFault,
     learn,
     encode: (call, quirks) => ({ body: written(call, encode(call, quirks)), ignored: [] }),

@@ -53,11 +53,12 @@ type EndpointDeps<Wire extends SideTypes> = Pick<
 };
 
 export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<Wire>, { options, ...deps }: EndpointDeps<Wire>): GenerateEndpoint<Wire> {
-  const { decodeFault, learn, betaHeader, fit } = dialect;
+  const { decodeFault, learn, betaHeader, refusedBetas, fit } = dialect;
   return {
     ...deps,
     dialect,
     betaHeader,
+    refusedBetas,
     encode: (call, quirks) => fittedRequest(call, fit?.(call, quirks), (one) => dialect.encodeRequest(one, deps.model, quirks, options), dialect.fieldNames),
     decodeFault,
     inCallWords: (fault, call, quirks) =>

@@ -6,7 +6,10 @@ import type { Clock } from '#kit/async/clock';
 /** The quirks learned from the refusals of a provider's models. They expire after an hour, since providers change. */
 export interface KnownQuirks<Quirks> {
   of(model: string): Quirks | undefined;
-  /** Must be called only when a request encoded with them was accepted: a refusal alone proves nothing. @param fields the refused ones */
+  /**
+   * Must be called only when a request encoded with them was accepted: a refusal alone proves nothing. What is of one call alone (`thisCall`) is forgotten with it.
+   * @param fields the refused ones
+   */
   keep(model: string, quirks: Quirks, fields: readonly string[]): void;
   /** What was learned about the model, and until when that holds. */
   lesson(model: string): Lesson | undefined;
@@ -34,14 +37,20 @@ export function knownQuirks<Quirks extends object>(
     const lesson = lessons.get(model);
     return lesson && lesson.until > clock.now() ? lesson : undefined;
   };
+  const of = (model: string) => (lessonOf(model)?.quirks as Quirks | undefined) ?? baseOf(model); // `Lessons` gives back what this wire has kept at this version
   return {
-    of: (model) => (lessonOf(model)?.quirks as Quirks | undefined) ?? baseOf(model), // `Lessons` gives back what this wire has kept at this version
-    keep(model, quirks, fields) {
+    of,
+    keep(model, { thisCall: _, ...quirks }: Quirks & OfOneCall, fields) {
+      if (isDeepStrictEqual(quirks, of(model) ?? {})) return;
       const refused = [...new Set([...(lessonOf(model)?.fields ?? []), ...fields])];
       lessons.keep(model, { fields: refused, learned: difference(quirks, baseOf(model) ?? {}), quirks, until: clock.now() + keptMilliseconds });
     },
     lesson: lessonOf,
   };
+}
+
+interface OfOneCall {
+  readonly thisCall?: unknown;
 }
 
 /** The members that differ. */

@@ -13,6 +13,7 @@ import { allowedAlone, possibleChoice } from '../../shared/tool-choice.ts';
 import { searchOptions } from './decode-tools.ts';
 import { adaptedTurns } from './adapt-turns.ts';
 import { sentEffort } from './efforts.ts';
+import { acceptedChoice } from './forced-choice.ts';
 import { encodeFunctions, hasOlderFunctions } from './older-functions.ts';
 import { encodeOutput, instructed } from './encode-output.ts';
 import { removeRefused } from './optional-fields.ts';
@@ -29,7 +30,7 @@ import { encodeMedia } from './media.ts';
 import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
 import { withUnknown } from '../../shared/nested-members.ts';
-import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
+import { withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -42,7 +43,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { call, dropped } = withSisterBreakpoints(translated ? ownFilesOf(textFilesAsText(asked), dialect, quirks) : asked, dialect, quirks);
   const ignored = new Set(dropped.flatMap((name) => (isUserField(name, call) ? [] : [`${name}: ${absent}`])));
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
-  const { sampling } = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
+  const { sampling } = withinOutputLimit(call, { quirks, options }, dialect, ignored);
   const notes = own(call.extra, dialect);
   const { stream_options: streamOptions, ...carried } = fieldsOf(notes);
   const output = encodeOutput(call, quirks);
@@ -104,12 +105,14 @@ const fieldsOf = (notes: JsonObject): JsonObject => {
   };
 };
 
-function encodeTools({ tools: all, ...call }: GenerateCall, { allowedTools = !isTranslated(call, dialect) }: Quirks, ignored: Set<string>): JsonObject {
+function encodeTools({ tools: all, ...call }: GenerateCall, quirks: Quirks, ignored: Set<string>): JsonObject {
+  const { allowedTools = !isTranslated(call, dialect) } = quirks;
   const search = all.map(searchOptions).find((options) => options !== undefined);
   const searching = search === undefined ? {} : { web_search_options: search };
   const declared = hasOlderFunctions(call) ? [] : search === undefined ? all : all.filter((tool) => searchOptions(tool) === undefined);
   const choice = call.toolChoice && possibleChoice({ ...call, tools: declared }, { dialect, custom: true, search: false }, ignored);
-  const chosen = choice?.type === 'allowed' && !allowedTools ? allowedAlone(choice, declared) : { choice, tools: declared };
+  const asked = choice?.type === 'allowed' && !allowedTools ? allowedAlone(choice, declared) : { choice, tools: declared };
+  const chosen = acceptedChoice(asked, call, quirks, ignored);
   const tools = chosen.tools.flatMap((tool) => encodeTool(tool, ignored));
   if (tools.length === 0) return searching;
   return {

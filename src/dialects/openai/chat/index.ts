@@ -3,10 +3,13 @@ import { own } from '#core/json';
 import type { Dialect } from '../../dialect.ts';
 import { composed, type Fitted } from '../../shared/fitting.ts';
 import { withoutLoneItems } from '../../shared/lone-items.ts';
+import { endedAtStop } from '../../shared/stop-sequences.ts';
+import { thinkingOf } from '../thinking.ts';
 import { valueInObject, wordInObject } from '../../shared/value-in-object.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
+import { sentEffort } from './efforts.ts';
 import { encodeRequest } from './encode-request.ts';
 import { isOtherRoot } from './encode-output.ts';
 import { encoder, type ChatAnswer } from './encoder.ts';
@@ -36,7 +39,11 @@ const itemFit = (call: GenerateCall): Fitted | undefined => (isTranslated(call, 
 const olderFit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined =>
   quirks?.olderFunctions || isTranslated(call, dialect) ? undefined : withoutOlderFunctions(call);
 
-const fits = composed<Quirks>([itemFit, olderFit, toolFit, valueFit])!;
+/** The gateway ends the answer where the model does not. */
+const stopFit = (call: GenerateCall, quirks: Quirks = {}): Fitted | undefined =>
+  isTranslated(call, dialect) && quirks.refused?.['stop']?.includes(thinkingOf(sentEffort(call, quirks).effort)) ? endedAtStop(call) : undefined;
+
+const fits = composed<Quirks>([itemFit, olderFit, toolFit, stopFit, valueFit])!;
 
 /** Nearly all calls of clients of this wire go as they are. */
 const fit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined =>

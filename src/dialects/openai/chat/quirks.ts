@@ -7,16 +7,17 @@ import type { FileQuirks } from '../own-files.ts';
 import type { BreakpointQuirks } from '../part-breakpoints.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
+import { forcingLearned, type ForcedQuirks } from './forced-choice.ts';
 import { hasResultMedia } from './order-messages.ts';
 import { hasLongId, hasUnboundedId } from './short-ids.ts';
 import type { RefusedFields } from '../thinking.ts';
 import { isRefusable, withRefused } from './optional-fields.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
-import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.ts';
+import { outputLimitLearned, type LearnedLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends BreakpointQuirks, EffortQuirks, FileQuirks, OutputLimit, OutputQuirks, TurnQuirks, ToolQuirks {
+export interface Quirks extends BreakpointQuirks, EffortQuirks, FileQuirks, ForcedQuirks, LearnedLimit, OutputQuirks, TurnQuirks, ToolQuirks {
   /** The token limit's name where the client used neither. Absent: `max_tokens`, which every server knows. */
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */
@@ -80,7 +81,9 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
     case 'tool_call_id':
       return !known.shortIds && hasLongId(call.turns) ? { ...known, shortIds: true } : undefined;
     case 'tool_choice':
-      return known.allowedTools === undefined && call.toolChoice?.type === 'allowed' ? { ...known, allowedTools: false } : undefined;
+      return known.allowedTools === undefined && call.toolChoice?.type === 'allowed' && !isTranslated(call, dialect)
+        ? { ...known, allowedTools: false }
+        : forcingLearned(details, call, known);
     case 'response_format':
       return outputLearned(details, call, known);
     default:

@@ -20,7 +20,7 @@ import { support } from './capabilities.ts';
 import { plainRequest } from './plain-request.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutBreakpoints } from './model-fields.ts';
 import { withUnknown } from '../../shared/nested-members.ts';
-import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
+import { withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { isReasoning } from './thoughts.ts';
 import { dialect, sisterFields } from './wire.ts';
 
@@ -59,7 +59,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const streamOptions = withUnknown({}, 'stream_options', notes);
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
-  const limited = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
+  const limited = withinOutputLimit(call, { quirks, options }, dialect, ignored);
   const body: Record<string, Json> = {
     ...carried,
     ...(user ? { user: user.user } : {}),

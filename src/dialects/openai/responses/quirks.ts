@@ -7,11 +7,11 @@ import type { BreakpointQuirks } from '../part-breakpoints.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { anyThinking, thinkingOf, type RefusedFields } from '../thinking.ts';
 import { leastTokens, optionalFields, sentEffort, type ReasoningQuirks } from './model-fields.ts';
-import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.ts';
+import { outputLimitLearned, type LearnedLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends BreakpointQuirks, FileQuirks, OutputLimit, ReasoningQuirks, ToolQuirks {
+export interface Quirks extends BreakpointQuirks, FileQuirks, LearnedLimit, ReasoningQuirks, ToolQuirks {
   /** False: it has no encrypted thoughts and refuses requests for them. */
   readonly encrypted?: boolean;
   /** It lists the sources of its searches on request. */
