@@ -23,8 +23,9 @@ import { encodeReasoning } from './encode-reasoning.ts';
 import { withoutMembers } from './newer-members.ts';
 import { support, supports } from './capabilities.ts';
 import { plainRequest } from './plain-request.ts';
+import type { RequestOptions } from './request-options.ts';
 import { withoutTrailingThoughts } from '../shared/trailing-thoughts.ts';
-import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
+import { outputLimit, withinOutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** Output tokens where neither the client nor the settings have a limit: every current model accepts this value. */
@@ -32,11 +33,6 @@ const defaultTokens = 8192;
 
 /** Output tokens left for the answer above a thinking budget. */
 const answerTokens = 4096;
-
-export interface RequestOptions extends OutputLimit {
-  /** Whether prompts are cached without a cache breakpoint of the client. */
-  readonly caching?: 'auto' | undefined;
-}
 
 /**
  * Call → a message request. A field that the client did not send is not sent, except `max_tokens`, which this wire requires.

@@ -3,7 +3,7 @@ import type { Sampling } from '#core/sampling';
 import type { Json } from '#core/json';
 import type { EncodedRequest } from '../dialect.ts';
 import { plainCall, plainText } from '../shared/plain-call.ts';
-import type { RequestOptions } from './encode-request.ts';
+import type { RequestOptions } from './request-options.ts';
 import type { Quirks } from './quirks.ts';
 import { dialect } from './wire.ts';
 

@@ -166,7 +166,6 @@ class ResponseReader implements ItemReader {
     return this.#failed;
   }
 
-
   #start(response: unknown): readonly GenerateEvent[] {
     if (this.#started) return [];
     this.#started = true;

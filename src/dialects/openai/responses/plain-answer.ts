@@ -57,9 +57,9 @@ export const messageMembers = new Set(['type', 'id', 'role', 'content', 'status'
 export function plainAnswer(response: unknown, model: string, ignored: readonly string[]): readonly GenerateEvent[] | undefined {
   if (!isObject(response) || response['error'] || response['status'] !== 'completed') return undefined;
   const item = onlyOne(response['output']);
-  if (!item || item['type'] !== 'message' || !isEmpty(rest(item, messageMembers))) return undefined;
+  if (item?.['type'] !== 'message' || !isEmpty(rest(item, messageMembers))) return undefined;
   const part = onlyOne(item['content']);
-  if (!part || part['type'] !== 'output_text' || !isNone(part['annotations']) || !isNone(part['logprobs'])) return undefined;
+  if (part?.['type'] !== 'output_text' || !isNone(part['annotations']) || !isNone(part['logprobs'])) return undefined;
   const text = textOf(part['text']);
   if (text === '') return undefined;
   return [startedOf(response, model, ignored), { type: 'text', candidate: 0, text }, ...endOf(response, { calls: 0, searches: 0, model })];

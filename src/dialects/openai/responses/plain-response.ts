@@ -8,7 +8,7 @@ import { dialect } from './wire.ts';
 /** An answer that is nothing but a text → the same response that the encoder makes of its events; undefined for any other. */
 export function plainResponse({ started, candidates, usage }: GenerateResult, { response, now }: ResponseBeingWritten): JsonObject | undefined {
   const [only] = candidates;
-  if (!only || only.reason !== 'stop' || only.logprobs || only.parts.length !== 1) return undefined;
+  if (only?.reason !== 'stop' || only.logprobs || only.parts.length !== 1) return undefined;
   const [part] = only.parts;
   if (part!.type !== 'text' || part!.text === '' || part!.extra || part!.citations) return undefined;
   const item = messageItem(itemId(textOf(response['id']), 'message', 0), 'completed', [outputText(part!.text, [], [])]);

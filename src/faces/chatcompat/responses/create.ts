@@ -16,7 +16,6 @@ import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Progress } from '#core/context';
 import { ignoring } from '#core/ignoring';
-import type { JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background, BackgroundDeps } from './background.ts';
 import { continuationOf, type Continuation } from './continuation.ts';
