@@ -258,9 +258,7 @@ function refusedJson(error: unknown, bytes: Uint8Array): never {
   const message = mistake ? `The text is not valid JSON: ${mistake.expected} was expected at line ${mistake.line}, column ${mistake.column}.` : error.message;
   const why = mistake ? { reason: 'not-json' as const } : {};
   const code = isTooMuch && !mistake ? 'too-large' : 'invalid';
-  throw member === undefined
-    ? new Fault(code, message, why)
-    : new Fault(code, `${member.slice(0, 100)}: ${message}`, { field: member.slice(0, 100), ...why });
+  throw member === undefined ? new Fault(code, message, why) : new Fault(code, `${member.slice(0, 100)}: ${message}`, { field: member.slice(0, 100), ...why });
 }
 
 function mayEnter(route: Route, caller: Caller): boolean {

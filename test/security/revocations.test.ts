@@ -66,26 +66,32 @@ test.each(everyWay)(
   },
 );
 
-test.each(['text/plain', 'text/event-stream'])('streams of the native interface (%s) end with the words that its clients know for a bad key', async (accept) => {
-  const { served, ask, revoke } = await somebody();
-  const { id: agent } = await ask('/server/mine/agents', { name: 'One', mode: 'single', instructions: 'Talk.', model: 'gpt-4o-mini' });
-  const streams = {
-    '/server/query': { message: 'one two three four', model: 'gpt-4o-mini', streaming: true },
-    '/server/query_stream': { message: 'one two three four', model: 'gpt-4o-mini' },
-    '/server/execute-agent': { agent_id: agent, message: 'one two three four', streaming: true },
-  };
-  upstream.script(...Object.keys(streams).map(() => headersThenHang({ afterEvents: 3 })));
-  const headers = { authorization: `Bearer ${served.key}`, 'content-type': 'application/json', accept };
-  const opened = Object.entries(streams).map(([path, body]) => fetch(served.url + path, { method: 'POST', headers, body: JSON.stringify(body) }));
-  await upstream.arrived(2);
-  const answers = await Promise.all(opened);
-  await revoke();
-  for (const answer of answers) {
-    const last = (await answer.text()).trim().split(/@\|@sep@\|@|\n\n/).at(-1);
-    expect(last).toContain('"Token is invalid [1]"');
-    expect(last).not.toContain('no longer valid');
-  }
-});
+test.each(['text/plain', 'text/event-stream'])(
+  'streams of the native interface (%s) end with the words that its clients know for a bad key',
+  async (accept) => {
+    const { served, ask, revoke } = await somebody();
+    const { id: agent } = await ask('/server/mine/agents', { name: 'One', mode: 'single', instructions: 'Talk.', model: 'gpt-4o-mini' });
+    const streams = {
+      '/server/query': { message: 'one two three four', model: 'gpt-4o-mini', streaming: true },
+      '/server/query_stream': { message: 'one two three four', model: 'gpt-4o-mini' },
+      '/server/execute-agent': { agent_id: agent, message: 'one two three four', streaming: true },
+    };
+    upstream.script(...Object.keys(streams).map(() => headersThenHang({ afterEvents: 3 })));
+    const headers = { authorization: `Bearer ${served.key}`, 'content-type': 'application/json', accept };
+    const opened = Object.entries(streams).map(([path, body]) => fetch(served.url + path, { method: 'POST', headers, body: JSON.stringify(body) }));
+    await upstream.arrived(2);
+    const answers = await Promise.all(opened);
+    await revoke();
+    for (const answer of answers) {
+      const last = (await answer.text())
+        .trim()
+        .split(/@\|@sep@\|@|\n\n/)
+        .at(-1);
+      expect(last).toContain('"Token is invalid [1]"');
+      expect(last).not.toContain('no longer valid');
+    }
+  },
+);
 
 test('a partly received request is refused at once when its user is suspended', async () => {
   const { served, suspend } = await somebody();

@@ -36,7 +36,8 @@ export function answerConversation({ envelope, named, ...deps }: ConversationSet
     frames: () => framesOf(framing, { conversation, clock: deps.clock, need: (bytes) => exchange.need(bytes), shown, whole: (result) => words.whole(result) }),
     ...(framing.contentType === undefined ? {} : { framing: { contentType: framing.contentType, keepAlive: '\n' } }),
     ...(envelope.isText ? { wholeType: textType } : {}),
-    fault: (fault) => framing.framed({ ...shown(conversation.soFar('')), ...nativeRefusal(inKnownWords(fault), exchange.id), type: 'completion' } satisfies FaultFrame),
+    fault: (fault) =>
+      framing.framed({ ...shown(conversation.soFar('')), ...nativeRefusal(inKnownWords(fault), exchange.id), type: 'completion' } satisfies FaultFrame),
     fieldOf: (field) => fieldNames[field] ?? field,
   };
   return answerCall({ ...deps, generate: conversation.generate }, exchange, { call: { ...conversation.call, stream }, context, words });

@@ -42,17 +42,25 @@ const cell: TranslatorConfigFactory = ({ visitor }) => ({
 });
 for (const translators of [translator.tableTranslators, translator.tableRowTranslators]) translators.set('th,td', cell);
 
-const numberIn = (given = '') => (/^\d{1,9}$/.test(given) ? Number(given) : undefined);
+/** An element, whose type the library takes from a package that is not ours. */
+interface Attributed {
+  readonly node: { getAttribute(name: string): string | undefined };
+}
+
+function numberIn({ node }: Attributed, name: string): number | undefined {
+  const given = node.getAttribute(name) ?? '';
+  return /^\d{1,9}$/.test(given) ? Number(given) : undefined;
+}
 
 /** Lists that do not begin with 1, or go on with another number. */
 translator.translators.set('ol', (context) => {
   const list = context.visitor.nodeMetadata.get(context.node);
-  if (list) list.listItemNumber = (numberIn(context.node.getAttribute('start')) ?? 1) - 1;
+  if (list) list.listItemNumber = (numberIn(context, 'start') ?? 1) - 1;
   return { surroundingNewlines: 1 };
 });
 const item = translator.translators.get('li') as TranslatorConfigFactory;
 translator.translators.set('li', (context) => {
-  const number = context.listKind === 'OL' ? numberIn(context.node.getAttribute('value')) : undefined;
+  const number = context.listKind === 'OL' ? numberIn(context, 'value') : undefined;
   const list = context.visitor.nodeMetadata.get(context.node);
   if (number === undefined || !list) return item(context);
   list.listItemNumber = number;
