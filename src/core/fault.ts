@@ -38,6 +38,8 @@ export interface FaultDetails {
     | 'field-unknown'
     | 'role-unknown'
     | 'role-order'
+    | 'roles-alternate'
+    | 'system-first'
     | 'text-only'
     | 'thread'
     | 'null-character'
