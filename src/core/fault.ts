@@ -40,6 +40,7 @@ export interface FaultDetails {
     | 'role-order'
     | 'roles-alternate'
     | 'system-first'
+    | 'no-system'
     | 'text-only'
     | 'thread'
     | 'null-character'

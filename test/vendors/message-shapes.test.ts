@@ -213,6 +213,37 @@ describe('a template in which the user and the model take turns', () => {
   });
 });
 
+describe('a template without system messages', () => {
+  const alternate = 'Conversation roles must alternate user/assistant/user/assistant/...';
+
+  test.each(['System role not supported', 'Only user and assistant roles are supported!', 'Only user, assistant and tool roles are supported', alternate])(
+    'has them as text of the user, at the front of what the user says where roles alternate (%s)',
+    async (message) => {
+      upstream.script(
+        always({
+          name: 'without system',
+          answer(exchange) {
+            const { messages } = exchange.request.json as { readonly messages: readonly Message[] };
+            const refused = messages.some(isSystem) ? message : messages.some(({ role }, at) => role === messages[at - 1]?.role) ? alternate : undefined;
+            return (refused === undefined ? ok({ text: '{}' }) : badRequest({ message: refused })).answer(exchange);
+          },
+        }),
+      );
+      const model = freshModel();
+      const conversation = { instructions: 'Be brief.', input: [input('user', 'do')] };
+      const { status, headers } = await ask('responses', model, conversation);
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('system: a system message is sent as text of the user.')]);
+      const messages = [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'do' },
+      ];
+      expect((await ask('chat', model, { messages }, true)).complete).toBe(true);
+      expect(upstream.requests).toHaveLength(4);
+      for (const at of [2, 3]) expect(said(at)).toEqual([['user', 'Be brief.\n\ndo']]);
+    },
+  );
+});
+
 describe('a server that takes only strings', () => {
   const isRefused = (messages: readonly Message[]) => messages.some(({ role, content }) => role !== 'user' && Array.isArray(content));
   const groqs = `'messages.0' : for 'role:system' the following must be satisfied[('messages.0.content' : value must be a string)]`;

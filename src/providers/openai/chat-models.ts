@@ -57,7 +57,7 @@ const mistral: Quirks = {
   ),
 };
 
-/** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs, All-Hands-AI/OpenHands#4643 */
+/** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs, OpenHands/OpenHands#4643 */
 const groq: Quirks = {
   ...plain,
   formatBesideTools: false,

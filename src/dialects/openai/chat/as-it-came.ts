@@ -40,7 +40,6 @@ export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
     thoughts,
     usage,
     olderFunctions,
-    roleOrder,
   } = quirks;
   const { turns, toolChoice, output, sampling } = call;
   if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
@@ -49,7 +48,7 @@ export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
   if (developer === false && turns.some(isDeveloper)) return false;
   if (!refusals && turns.some(({ parts }) => parts.some(({ type }) => type === 'refusal'))) return false;
   if ((shortIds && hasLongId(turns)) || (boundedIds && hasUnboundedId(turns))) return false;
-  if (roleOrder && !isInRoleOrder(turns, roleOrder)) return false;
+  if (!isInRoleOrder(turns, quirks)) return false;
   if (!hasFitThoughts(turns, thoughts)) return false;
   if (usage === false && own(call.extra, dialect)['.stream_options']) return false;
   if (allowedTools === false && toolChoice?.type === 'allowed') return false;

@@ -49,7 +49,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const output = encodeOutput(call, quirks);
   if (output.warning !== undefined) ignored.add(output.warning);
   const turns = translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns;
-  const said = instructed(placed(encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored), call, quirks, ignored), output.instruction);
+  const said = placed(instructed(encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored), output.instruction), call, quirks, ignored);
   const messages = translated && quirks.stringContent ? withStrings(said) : said;
   const format = formatOf(output.format, notes, translated);
   const body: Record<string, Json> = {
@@ -80,9 +80,10 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
 }
 
 /** The messages as the provider accepts them in this order. */
-function placed(given: readonly JsonObject[], call: GenerateCall, { userAfterTool, prefix, roleOrder }: Quirks, ignored: Set<string>): readonly JsonObject[] {
+function placed(given: readonly JsonObject[], call: GenerateCall, quirks: Quirks, ignored: Set<string>): readonly JsonObject[] {
+  const { userAfterTool, prefix, roleOrder } = quirks;
   const translated = isTranslated(call, dialect);
-  const messages = roleOrder ? inRoleOrder(given, roleOrder, ignored) : given;
+  const messages = inRoleOrder(given, quirks, ignored);
   const wantsAnswer = userAfterTool === false || roleOrder === 'roles-alternate';
   const all = wantsAnswer && (translated || hasResultMedia(call)) ? bridged(messages) : messages;
   if (all.length > messages.length)

@@ -8,6 +8,8 @@ import { dialect } from './wire.ts';
 export interface ShapeQuirks {
   /** `system-first`: one system message at the most, before all others. `roles-alternate`: besides, the user and the model take turns. Absent: any order. */
   readonly roleOrder?: RoleOrder;
+  /** It accepts no system message. */
+  readonly noSystem?: true;
   /** It accepts the texts of a message only as one string, and not as a list of parts. Clients of this wire have theirs sent as they wrote them. */
   readonly stringContent?: true;
 }
@@ -17,12 +19,18 @@ type RoleOrder = 'system-first' | 'roles-alternate';
 /** Learns from a refusal of messages in their shape. The texts of a client of this wire stay as it wrote them. */
 export function shapeLearned<Known extends ShapeQuirks>(details: FaultDetails, call: GenerateCall, known: Known): Known | undefined {
   const { reason } = details;
-  if (reason === 'roles-alternate' && known.roleOrder !== reason) return { ...known, roleOrder: reason };
+  if (reason === 'roles-alternate' && known.roleOrder !== reason && (known.noSystem || !isInTurn(call.turns))) return { ...known, roleOrder: reason };
   if (reason === 'system-first' && known.roleOrder === undefined) return { ...known, roleOrder: reason };
+  const isAboutSystem = reason === 'no-system' || reason === 'roles-alternate'; // a template may count one among those that alternate: microsoft/autogen#1037
+  if (isAboutSystem && !known.noSystem && call.turns.some(({ role }) => role === 'system')) return { ...known, noSystem: true };
   return known.stringContent === undefined && isTranslated(call, dialect) && refusesParts(details) ? { ...known, stringContent: true } : undefined;
 }
 
-/** In the words of Groq, of servers in Rust, Go and TypeScript, and of pydantic, which says the same of any field: All-Hands-AI/OpenHands#4643, musistudio/llms#25, 0x676e67/duckai#16 */
+/** Do the user and the model take turns, without tools, behind one system message at the most? */
+const isInTurn = (turns: readonly Turn[]): boolean =>
+  isInRoleOrder(turns, { roleOrder: 'roles-alternate' }) && !turns.some(({ parts }) => parts.some(({ type }) => type === 'tool-result'));
+
+/** In the words of Groq, of servers in Rust, Go and TypeScript, and of pydantic, which says the same of any field: OpenHands/OpenHands#4643, musistudio/llms#25, 0x676e67/duckai#16 */
 function refusesParts({ said = '', field = '', place = field }: FaultDetails): boolean {
   if (/content' : value must be a string|invalid type: sequence, expected a string|cannot unmarshal array into .{1,80}content of type string/i.test(said))
     return true;
@@ -31,25 +39,26 @@ function refusesParts({ said = '', field = '', place = field }: FaultDetails): b
   );
 }
 
-/** Are the turns of a client of this wire in this order? */
-export const isInRoleOrder = (turns: readonly Turn[], order: RoleOrder): boolean =>
+/** Are the turns of a client of this wire in the order that the provider demands? */
+export const isInRoleOrder = (turns: readonly Turn[], { roleOrder, noSystem }: ShapeQuirks): boolean =>
   turns.every(({ role, parts }, at) => {
-    if (role === 'system') return at === 0;
-    return order === 'system-first' || role !== turns[at - 1]?.role || parts.every(({ type }) => type === 'tool-result');
+    if (role === 'system') return !noSystem && (roleOrder === undefined || at === 0);
+    return roleOrder !== 'roles-alternate' || role !== turns[at - 1]?.role || parts.every(({ type }) => type === 'tool-result');
   });
 
 /**
- * The messages in the order of roles that the provider demands: system messages at the front as one, later ones as text of the user in their place and, where roles
- * alternate, neighbours of the user as one. What was joined has the other members of the first.
+ * The messages in the roles and the order that the provider demands: system messages at the front as one, later ones, or all, as text of the user in their place
+ * and, where roles alternate, neighbours of the user as one. What was joined has the other members of the first.
  */
-export function inRoleOrder(messages: readonly JsonObject[], order: RoleOrder, ignored: Set<string>): readonly JsonObject[] {
+export function inRoleOrder(messages: readonly JsonObject[], { roleOrder, noSystem }: ShapeQuirks, ignored: Set<string>): readonly JsonObject[] {
+  if (!roleOrder && !noSystem) return messages;
   const runs: JsonObject[][] = [];
   for (const message of messages) {
     const last = runs.at(-1);
-    const isInner = isSystem(message) && last !== undefined && !isSystem(last[0]!);
-    if (isInner) ignored.add('system: a system message in the middle is sent as text of the user.');
-    const one = isInner ? { role: 'user', content: message['content']! } : message;
-    if (last && (isSystem(one) || (order === 'roles-alternate' && isUser(one) && isUser(last[0]!)))) last.push(one);
+    const isRefused = isSystem(message) && (noSystem || (last !== undefined && !isSystem(last[0]!)));
+    if (isRefused) ignored.add(`system: a system message${noSystem ? '' : ' in the middle'} is sent as text of the user.`);
+    const one = isRefused ? { role: 'user', content: message['content']! } : message;
+    if (last && (isSystem(one) || (roleOrder === 'roles-alternate' && isUser(one) && isUser(last[0]!)))) last.push(one);
     else runs.push([one]);
   }
   return runs.map((run) => (run.length === 1 ? run[0]! : { ...run[0], content: joinedContent(run) }));

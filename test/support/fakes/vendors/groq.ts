@@ -32,7 +32,7 @@ export const groq: Vendor = {
             );
           }),
         ),
-        rule('texts are strings, but those of the user', 'All-Hands-AI/OpenHands#4643', ({ body }) =>
+        rule('texts are strings, but those of the user', 'OpenHands/OpenHands#4643', ({ body }) =>
           first<Any, string>(
             body.messages,
             ({ role, content }, at) =>
