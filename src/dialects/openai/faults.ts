@@ -221,11 +221,25 @@ const mostRead = 2000;
 /** A list of several efforts is one of what an effort may be, also where the field is not named. */
 const areEfforts = (listed: readonly string[]): boolean => effortsAmong(listed).length > 1;
 
-/** DeepSeek's, Mistral's, Groq's and chat templates' wordings: earendil-works/pi#1048, theopenco/llmgateway#3462 */
-function refusedRole(message: string, field = ''): 'role-order' | 'role-unknown' | undefined {
+/** What DeepSeek, Mistral, Groq, Perplexity and chat templates refuse of roles: earendil-works/pi#1048, theopenco/llmgateway#3462 */
+function refusedRole(message: string, field = ''): 'no-system' | 'role-order' | 'roles-alternate' | 'role-unknown' | 'system-first' | undefined {
   if (/unexpected role 'user' after role 'tool'/i.test(message)) return 'role-order';
+  if (rolesAlternatePattern.test(message)) return 'roles-alternate';
+  if (systemFirstPattern.test(message)) return 'system-first';
+  if (noSystemPattern.test(message)) return 'no-system';
   return unknownRolePattern.test(message) || /^messages\b.{1,40}\.role$/.test(field) ? 'role-unknown' : undefined;
 }
+
+/** The templates of Gemma and Mistral (vllm-project/vllm#6862), and Perplexity. */
+const rolesAlternatePattern = /\broles must alternate\b|\bmessages?(?:\(s\))? (?:should|must) alternate with assistant\b/i;
+
+/** The templates of Qwen (vllm-project/vllm#41114), and Mistral. */
+const systemFirstPattern =
+  /\bsystem messages?\s{1,9}(?:must|should|can only) (?:be|appear|come) (?:at the (?:begin|start)|(?:the )?first\b)|\bunexpected role 'system' after role\b/i;
+
+/** The templates of Gemma 2 and of the first Mistral 7B: huggingface/chat-ui#1386 */
+const noSystemPattern =
+  /\bsystem (?:role|messages?) (?:is |are )?not supported\b|\bonly user(?:,? and assistant|, assistant,? and tool) roles are supported\b/i;
 
 const unknownRolePattern =
   /unknown variant `developer`|input tag 'developer' found using 'role'|\b(?:unexpected|unknown|invalid|unsupported) (?:message )?role\b|\brole\b.{0,60}\bdeveloper\b|\bdeveloper\b.{0,60}\brole\b|invalid value:? ['"`]developer['"`]|discriminator property 'role'/i;

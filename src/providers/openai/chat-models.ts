@@ -57,10 +57,11 @@ const mistral: Quirks = {
   ),
 };
 
-/** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs */
+/** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs, OpenHands/OpenHands#4643 */
 const groq: Quirks = {
   ...plain,
   formatBesideTools: false,
+  stringContent: true,
   refused: alwaysRefused(
     'n logit_bias logprobs top_logprobs moderation prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier verbosity',
   ),

@@ -1,11 +1,12 @@
 import { isTranslated, type GenerateCall } from '#core/call';
-import type { ForeignPart, MediaPart, Part, Turn } from '#core/conversation';
+import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#core/conversation';
 import { isEmpty, own, type Extra } from '#core/json';
+import type { ShapeQuirks } from './message-shape.ts';
 import { acceptedId, shortId } from './short-ids.ts';
 import { dialect } from './wire.ts';
 
 /** What a model accepts in messages. */
-export interface TurnQuirks {
+export interface TurnQuirks extends ShapeQuirks {
   /** False: it refuses the role `developer`. */
   readonly developer?: boolean;
   /** It accepts only ids of tool calls that are nine letters and digits. */
@@ -21,9 +22,12 @@ export interface TurnQuirks {
 }
 
 /** The turns of a call as a model with these quirks accepts them. */
-export function adaptedTurns(call: GenerateCall, { developer, refusals, shortIds, boundedIds, textOnly }: TurnQuirks): readonly Turn[] {
+export function adaptedTurns(
+  call: GenerateCall,
+  { developer, refusals, shortIds, boundedIds, textOnly, roleOrder, stringContent }: TurnQuirks,
+): readonly Turn[] {
   const translated = isTranslated(call, dialect);
-  let turns = joined(call.turns, translated);
+  let turns = joined(translated && stringContent ? call.turns.map(withWholeTexts) : call.turns, translated || roleOrder === 'roles-alternate');
   if (developer === false) turns = turns.map((turn) => (isDeveloper(turn) ? withoutRole(turn) : turn));
   if (!refusals) turns = withParts(turns, refusalAsText);
   if (shortIds) turns = withParts(turns, (part) => withId(part, shortId));
@@ -71,6 +75,22 @@ function withId(part: Part, fit: (id: string) => string): Part {
   const id = fit(part.id);
   return id === part.id ? part : { ...part, id };
 }
+
+/** The turn with texts of the model that follow each other as one text: they are pieces of one, such as those that citations divide. */
+function withWholeTexts(turn: Turn): Turn {
+  const { role, parts } = turn;
+  if (role !== 'model' || !parts.some((part, at) => isPlainText(part) && isPlainText(parts[at - 1]))) return turn;
+  const whole: Part[] = [];
+  for (const part of parts) {
+    const last = whole.at(-1);
+    if (isPlainText(part) && isPlainText(last)) whole[whole.length - 1] = { type: 'text', text: last.text + part.text };
+    else whole.push(part);
+  }
+  return { ...turn, parts: whole };
+}
+
+/** Text without members that are sent, such as a cache breakpoint. */
+const isPlainText = (part: Part | undefined): part is TextPart => part?.type === 'text' && isEmpty(own(part.extra, dialect));
 
 /**
  * Neighbouring turns of the model as one, with its calls at the end: the results must follow the message with the calls. Those of a client of this wire are one

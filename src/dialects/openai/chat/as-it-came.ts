@@ -4,6 +4,7 @@ import type { GenerateCall } from '#core/call';
 import { isObject, own } from '#core/json';
 import { isDeveloper } from './adapt-turns.ts';
 import { encodeToolChoice } from './encode-request.ts';
+import { isInRoleOrder } from './message-shape.ts';
 import { hasOlderFunctions, isOlderTurn } from './older-functions.ts';
 import { maxTokensName, type Quirks } from './quirks.ts';
 import { hasFitThoughts } from './returned-thoughts.ts';
@@ -47,6 +48,7 @@ export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
   if (developer === false && turns.some(isDeveloper)) return false;
   if (!refusals && turns.some(({ parts }) => parts.some(({ type }) => type === 'refusal'))) return false;
   if ((shortIds && hasLongId(turns)) || (boundedIds && hasUnboundedId(turns))) return false;
+  if (!isInRoleOrder(turns, quirks)) return false;
   if (!hasFitThoughts(turns, thoughts)) return false;
   if (usage === false && own(call.extra, dialect)['.stream_options']) return false;
   if (allowedTools === false && toolChoice?.type === 'allowed') return false;

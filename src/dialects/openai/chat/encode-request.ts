@@ -17,6 +17,7 @@ import { acceptedChoice } from './forced-choice.ts';
 import { encodeFunctions, hasOlderFunctions } from './older-functions.ts';
 import { encodeOutput, instructed } from './encode-output.ts';
 import { removeRefused } from './optional-fields.ts';
+import { inRoleOrder, withStrings } from './message-shape.ts';
 import { bridged, hasResultMedia, resultsBehindCalls } from './order-messages.ts';
 import { isUserField } from '../../shared/end-user.ts';
 import { ownFilesOf } from '../own-files.ts';
@@ -49,12 +50,13 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const output = encodeOutput(call, quirks);
   if (output.warning !== undefined) ignored.add(output.warning);
   const turns = translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns;
-  const messages = encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored);
+  const said = placed(instructed(encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored), output.instruction), call, quirks, ignored);
+  const messages = translated && quirks.stringContent ? withStrings(said) : said;
   const format = formatOf(output.format, notes, translated);
   const body: Record<string, Json> = {
     ...carried,
     model,
-    messages: withThoughts(instructed(placed(messages, call, quirks, ignored), output.instruction), quirks.thoughts, ignored),
+    messages: withThoughts(messages, quirks.thoughts, ignored),
     ...encodeSampling(translated ? withFewStops(sampling, quirks, ignored) : sampling, maxTokensName(call, quirks), quirks.seedField),
     ...(hasOlderFunctions(call) && !translated ? encodeFunctions(call) : {}),
     ...encodeTools(call, quirks, ignored),
@@ -79,9 +81,12 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
 }
 
 /** The messages as the provider accepts them in this order. */
-function placed(messages: readonly JsonObject[], call: GenerateCall, { userAfterTool, prefix }: Quirks, ignored: Set<string>): readonly JsonObject[] {
+function placed(given: readonly JsonObject[], call: GenerateCall, quirks: Quirks, ignored: Set<string>): readonly JsonObject[] {
+  const { userAfterTool, prefix, roleOrder } = quirks;
   const translated = isTranslated(call, dialect);
-  const all = userAfterTool === false && (translated || hasResultMedia(call)) ? bridged(messages) : messages;
+  const messages = inRoleOrder(given, quirks, ignored);
+  const wantsAnswer = userAfterTool === false || roleOrder === 'roles-alternate';
+  const all = wantsAnswer && (translated || hasResultMedia(call)) ? bridged(messages) : messages;
   if (all.length > messages.length)
     ignored.add('messages: the provider wants an answer between a tool result and the next user message: a short one was added there.');
   const last = all.at(-1);

@@ -8,6 +8,7 @@ import type { BreakpointQuirks } from '../part-breakpoints.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
 import { forcingLearned, type ForcedQuirks } from './forced-choice.ts';
+import { shapeLearned } from './message-shape.ts';
 import { hasResultMedia } from './order-messages.ts';
 import { hasLongId, hasUnboundedId } from './short-ids.ts';
 import type { RefusedFields } from '../thinking.ts';
@@ -63,6 +64,8 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   if (details.reason === 'text-only') return isTranslated(call, dialect) && !known.textOnly ? { ...known, textOnly: true } : undefined;
   if (/\bprefix true\b/i.test(details.said ?? '') && isBegun(call) && !known.prefix) return { ...known, prefix: true };
   if (known.functionsOnly === undefined && hasCustomTools(call) && refusesToolType(details)) return { ...known, functionsOnly: true };
+  const shape = shapeLearned(details, call, known);
+  if (shape) return shape;
   const limited = outputLimitLearned(fault, call, known, dialect);
   if (limited) return limited;
   const { field = '' } = details;

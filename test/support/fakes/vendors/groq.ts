@@ -32,6 +32,15 @@ export const groq: Vendor = {
             );
           }),
         ),
+        rule('texts are strings, but those of the user', 'OpenHands/OpenHands#4643', ({ body }) =>
+          first<Any, string>(
+            body.messages,
+            ({ role, content }, at) =>
+              role !== 'user' &&
+              Array.isArray(content) &&
+              `'messages.${at}' : for 'role:${role}' the following must be satisfied[('messages.${at}.content' : value must be a string)]`,
+          ),
+        ),
         functionsOnly('router-for-me/CLIProxyAPI#3298', (type, at) => ({
           message: `'tools.${at}.type' : value must be one of "function", "mcp", "browser_search", "code_interpreter" but got "${type}"`,
         })),

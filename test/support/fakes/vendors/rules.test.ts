@@ -177,6 +177,12 @@ const chatRows: readonly Row[] = [
   ['gpt-oss-120b', { reasoning_effort: 'none' }, 'must be one of `low`, `medium`, or `high`', { reasoning_effort: 'high' }],
   ['glm-5', { tools: [functionTool()], tool_choice: { type: 'allowed_tools' } }, 'Invalid input', { anything: 'goes' }],
   ['ollama-llama3.3', { reasoning_effort: 'xhigh' }, 'invalid reasoning value', { max_completion_tokens: 5, anything: 'goes' }],
+  [
+    'gpt-oss-120b',
+    { messages: [{ role: 'system', content: [{ type: 'text', text: 'x' }] }, user] },
+    "'messages.0.content' : value must be a string",
+    { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] },
+  ],
   ['vllm-llama3.3', { messages: [{ role: 'developer', content: 'x' }, user] }, 'Unexpected message role.', { max_completion_tokens: 5 }],
 ];
 
