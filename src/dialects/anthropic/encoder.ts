@@ -1,5 +1,5 @@
-import { objectBy } from '#kit/json/foreign';
-import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import { isWholeObject } from '#kit/json/foreign';
+import { isCut, type GenerateEvent, type ToolCallPiece, type Usage } from '#core/event';
 import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { mostQuotable } from '../shared/text-ends.ts';
@@ -101,7 +101,7 @@ class Blocks implements Encoder {
   }
 
   #isComplete(): boolean {
-    return this.#json.trimEnd().endsWith('}') && objectBy(this.#json, JSON.parse) !== undefined;
+    return isWholeObject(this.#json);
   }
 
   #emit(event: ContentEvent): string {
@@ -170,9 +170,9 @@ class Blocks implements Encoder {
     return this.#isObject ? frames + this.#delta('input_json_delta', 'partial_json', this.#json) : frames;
   }
 
-  /** Arguments that are no object are wrapped in one as text, as those of a whole answer: clients return the input of a call, which must be one. */
+  /** Arguments that are no object are wrapped in one as text, as those of a whole answer: clients return the input of a call, which must be one. Those that broke off are not. */
   #wrapped(): string {
-    const isWrapped = this.#open === 'tool_use' && this.#isObject === false && this.#json !== 'null';
+    const isWrapped = this.#open === 'tool_use' && this.#isObject === false && this.#json !== 'null' && !isCut(this.#finished?.reason);
     return isWrapped ? this.#delta('input_json_delta', 'partial_json', JSON.stringify({ arguments: this.#json })) : '';
   }
 
