@@ -26,9 +26,9 @@ const faces: readonly Face[] = [
     wire: responses,
     reader: responsesReader,
     alone: true,
-    // A refusal in words is an answer that was completed. Sounds have no item.
+    // A refusal in words is an answer that was completed. Sounds have no item, but their words are text.
     told: ({ finish, media, ...candidate }, result) => ({
-      ...candidate,
+      ...withWords(candidate, result),
       media: hasSound(result) ? '' : media,
       finish: finish === 'refused' && candidate.refusal !== '' ? 'stop' : finish,
     }),
@@ -37,7 +37,7 @@ const faces: readonly Face[] = [
     wire: messages,
     reader: messagesReader,
     alone: true,
-    told: (candidate, result) => ({ ...withImageNote(inText(candidate), result), media: '', logprobs: [] }),
+    told: (candidate, result) => ({ ...withWords(withImageNote(inText(candidate), result), result), media: '', logprobs: [] }),
     toldWhole: withoutCutCalls,
   },
   { wire: gemini, reader: geminiReader, told: (candidate, result) => inText(withoutCutCalls(withoutOurIds(candidate, result, gemini))) },
@@ -55,6 +55,11 @@ function withoutOurIds(candidate: SeenCandidate, { candidates }: GenerateResult,
   const ours = new Set(parts.filter(({ extra }) => extra?.[wire.name]?.[note]).map((part) => part.id));
   return { ...candidate, calls: candidate.calls.map((call) => (ours.has(call.id) ? { ...call, id: '' } : call)) };
 }
+
+const withWords = <Told extends Pick<SeenCandidate, 'text'>>(candidate: Told, { candidates }: GenerateResult): Told => {
+  const words = candidates.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'media' ? (part.transcript ?? []) : [])));
+  return { ...candidate, text: candidate.text + words.join('') };
+};
 
 /** Arguments that broke off are no object, so a call of them is left out. */
 function withoutCutCalls(candidate: SeenCandidate): SeenCandidate {

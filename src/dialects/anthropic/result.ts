@@ -1,10 +1,11 @@
 import type { ToolCallPart } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
+import { mediaText } from '#core/shown-media';
 import { isObject, own, rest, type JsonObject } from '#core/json';
 import { isCutCall, writtenArguments } from '../shared/arguments.ts';
 import { reader } from './decode-answer.ts';
-import { citationsOf, headOf, imageText, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
+import { citationsOf, headOf, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import type { MessageAnswer } from './encoder.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -60,7 +61,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
       case 'foreign':
         return isSearch(part) ? searchBlocks(part) : part.dialect === dialect ? [part.value] : [];
       case 'media':
-        return part.kind === 'image' ? [{ type: 'text', text: imageText(part) }] : [];
+        return mediaText(part) === '' ? [] : [{ type: 'text', text: mediaText(part) }];
       case 'tool-result':
         return []; // no answer of this wire has one
       default:

@@ -11,6 +11,7 @@ import { membersOf } from '../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#core/conversation';
 import { warn } from '#core/ignoring';
+import { soundsIn } from '#core/shown-media';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { ModelsOf } from '../model-list.ts';
@@ -53,7 +54,8 @@ function understood(asked: Asked): Understood {
       : { passthrough: { dialect: messages.name, request: { written: { bytes, places } }, usageWanted: true } }),
     words: {
       whole(result) {
-        warn(cutCallsIn(result.candidates.slice(0, 1)), context.progress);
+        const shown = result.candidates.slice(0, 1);
+        warn([...cutCallsIn(shown), ...shown.flatMap(({ parts }) => soundsIn(parts))], context.progress);
         return messages.encodeResult(result, answer);
       },
       frames: () => messages.encoder(answer),

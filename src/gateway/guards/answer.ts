@@ -181,7 +181,7 @@ function called(pieces: readonly ToolCallPiece[], known: ReadonlySet<string>): S
   });
 }
 
-/** The checked form of a part other than text: pictures and sound are not inspected. */
+/** The checked form of a part other than text: pictures and sound are not inspected, but the words of a sound. */
 function shown<Kind extends PartEvent['part']>(part: Kind, each: Each): Kind;
 function shown(part: PartEvent['part'], each: Each): PartEvent['part'] {
   switch (part.type) {
@@ -189,8 +189,10 @@ function shown(part: PartEvent['part'], each: Each): PartEvent['part'] {
       return { ...part, value: withStrings(part.value, each) };
     case 'search':
       return { ...part, query: each(part.query), sources: withStrings(part.sources, each) };
-    case 'media':
-      return carriedWith(part, each);
+    case 'media': {
+      const { transcript, ...rest } = carriedWith(part, each);
+      return transcript === undefined ? rest : { ...rest, transcript: each(transcript) };
+    }
     default:
       return part satisfies never;
   }

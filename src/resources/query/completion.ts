@@ -4,7 +4,8 @@ import type { GenerateResult } from '#core/fold';
 import type { Context } from '#core/context';
 import { isCut, type FinishReason } from '#core/event';
 import { warn } from '#core/ignoring';
-import { wordsIn, type ToolCallPart } from '#core/conversation';
+import type { ToolCallPart } from '#core/conversation';
+import { shownIn, soundsIn } from '#core/shown-media';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import { citedPassage } from '../cited-passage.ts';
 import type { Completion } from './fields.ts';
@@ -27,7 +28,8 @@ export interface CompletionDeps {
 export function completionOf(result: GenerateResult, { progress }: Context, deps: CompletionDeps): Completion {
   const { material } = deps;
   const { parts = [], reason = 'stop' } = result.candidates[0] ?? {};
-  const message = deps.prefix + wordsIn(parts);
+  const message = deps.prefix + shownIn(parts);
+  warn(soundsIn(parts), progress);
   const called = parts.filter((part) => part.type === 'tool-call');
   const calls = isCut(reason) ? called.filter(({ json }) => isWholeObject(json)) : called;
   if (calls.length < called.length) warn(['tools: the answer ended within a call of a tool, which is left out'], progress);
