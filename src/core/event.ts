@@ -90,6 +90,9 @@ export interface Usage {
   readonly cacheWrite?: number;
   readonly cacheWrite1h?: number;
   readonly thought?: number;
+  /** Tokens of sound within `input` and `output`. */
+  readonly audioInput?: number;
+  readonly audioOutput?: number;
   /** Output tokens, within `output`, sampled besides the answer; `max_tokens` does not bound them. */
   readonly aside?: number;
   /** Web searches that the provider made and bills one by one. */
