@@ -1,5 +1,5 @@
 import type { Usage } from '#core/event';
-import { isEmpty, isObject, own, rest, textOf, type JsonObject } from '#core/json';
+import { isEmpty, isObject, own, rest, type JsonObject } from '#core/json';
 import { askedRate } from '../shared/asked-rate.ts';
 import { audioIn } from '../shared/audio-tokens.ts';
 import { isCount } from '../shared/read-fields.ts';

@@ -17,7 +17,6 @@ import { fold } from '#core/fold';
 import type { Progress } from '#core/context';
 import { ignoring, warn } from '#core/ignoring';
 import { soundsIn } from '#core/shown-media';
-import type { JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background, BackgroundDeps } from './background.ts';
 import { continuationOf, type Continuation } from './continuation.ts';
