@@ -51,6 +51,8 @@ export interface MediaPart {
   readonly url?: string;
   readonly fileId?: string;
   readonly name?: string;
+  /** The words of a sound in an answer, or the next ones of them. */
+  readonly transcript?: string;
   /** The detail level of an image: `low`, `high`, or a level of the model's own; absent means `auto`. */
   readonly detail?: string;
   readonly extra?: Extra;

@@ -75,6 +75,9 @@ export interface PartEvent {
 
 export type FinishReason = 'stop' | 'length' | 'tool' | 'refused';
 
+/** Did the answer break off? Its last calls may be incomplete. */
+export const isCut = (reason: FinishReason | undefined): boolean => reason === 'length' || reason === 'refused';
+
 /**
  * Tokens. `input` includes those read from and written to the provider's cache, `output` includes thoughts. `source` is who counted them: a bill is only as
  * good as its source. A `partial` usage is the provider's count at the time its answer broke off.
@@ -87,6 +90,9 @@ export interface Usage {
   readonly cacheWrite?: number;
   readonly cacheWrite1h?: number;
   readonly thought?: number;
+  /** Tokens of sound within `input` and `output`. */
+  readonly audioInput?: number;
+  readonly audioOutput?: number;
   /** Output tokens, within `output`, sampled besides the answer; `max_tokens` does not bound them. */
   readonly aside?: number;
   /** Web searches that the provider made and bills one by one. */

@@ -10,6 +10,8 @@ export function sumOf(a: Usage, b: Usage): Usage {
     ...added('cacheWrite', a, b),
     ...added('cacheWrite1h', a, b),
     ...added('thought', a, b),
+    ...added('audioInput', a, b),
+    ...added('audioOutput', a, b),
     ...added('searches', a, b),
     source: a.source === 'provider' ? b.source : a.source,
   };
@@ -18,5 +20,7 @@ export function sumOf(a: Usage, b: Usage): Usage {
 /** The same where one of them may be unknown. */
 export const sumOfKnown = (a: Usage | undefined, b: Usage | undefined): Usage | undefined => (a && b ? sumOf(a, b) : (b ?? a));
 
-const added = (name: 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'thought' | 'searches', a: Usage, b: Usage): Partial<Usage> =>
+type Summed = 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'thought' | 'audioInput' | 'audioOutput' | 'searches';
+
+const added = (name: Summed, a: Usage, b: Usage): Partial<Usage> =>
   a[name] === undefined && b[name] === undefined ? {} : { [name]: (a[name] ?? 0) + (b[name] ?? 0) };

@@ -8,9 +8,6 @@ import { own } from '#core/json';
 
 export type Finished = Extract<GenerateEvent, { type: 'finished' }>;
 
-/** Is the answer incomplete, so that its calls are not made? */
-export const isCut = (finished: Finished | undefined): boolean => finished?.reason === 'length' || finished?.reason === 'refused';
-
 /** An answer as the turn that its results follow. */
 export const turnOf = (events: readonly GenerateEvent[]): Turn => ({ role: 'model', parts: fold(events).candidates[0]?.parts ?? [] });
 

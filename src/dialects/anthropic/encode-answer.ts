@@ -1,4 +1,4 @@
-import type { Citation, ForeignPart, MediaPart, Part, SearchPart } from '#core/conversation';
+import type { Citation, ForeignPart, Part, SearchPart } from '#core/conversation';
 import type { FinishReason, Started } from '#core/event';
 import { own, type Extra, type Json, type JsonObject } from '#core/json';
 import { tokenOf } from '#core/thoughts';
@@ -75,7 +75,3 @@ export function citationsOf(citations: readonly Citation[], text: string): reado
     cited_text: characters.slice(start, Math.min(end, start + maxCitedText)).join(''),
   }));
 }
-
-/** What an answer of this wire shows of an image, for which it has no block. */
-export const imageText = ({ mediaType = 'image', url, base64 = '' }: MediaPart): string =>
-  `[${mediaType}${url === undefined ? `, ${Math.floor(base64.length * 0.75)} bytes: answers of this interface hold no images` : `: ${url}`}]`;

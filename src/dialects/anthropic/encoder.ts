@@ -1,9 +1,11 @@
-import { objectBy } from '#kit/json/foreign';
-import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import { isWholeObject } from '#kit/json/foreign';
+import type { MediaPart } from '#core/conversation';
+import { isCut, type GenerateEvent, type ToolCallPiece, type Usage } from '#core/event';
+import { mediaText } from '#core/shown-media';
 import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { mostQuotable } from '../shared/text-ends.ts';
-import { citationsOf, headOf, imageText, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers, type ShownSearch } from './encode-answer.ts';
+import { citationsOf, headOf, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers, type ShownSearch } from './encode-answer.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
@@ -101,7 +103,7 @@ class Blocks implements Encoder {
   }
 
   #isComplete(): boolean {
-    return this.#json.trimEnd().endsWith('}') && objectBy(this.#json, JSON.parse) !== undefined;
+    return isWholeObject(this.#json);
   }
 
   #emit(event: ContentEvent): string {
@@ -117,12 +119,18 @@ class Blocks implements Encoder {
         return this.#piece(event);
       case 'part':
         if (isSearch(event.part)) return this.#search(event.part);
-        if (event.part.type === 'media') return event.part.kind === 'image' ? this.#close() + this.#emitText('text', imageText(event.part), {}, true) : '';
+        if (event.part.type === 'media') return this.#media(event.part);
         if (event.part.dialect !== dialect) return '';
         return this.#whole(event.part.value);
       default:
         return event satisfies never;
     }
+  }
+
+  /** A note of an image is a block of its own; the words of a sound go on in the open text. */
+  #media(part: MediaPart): string {
+    const isImage = part.kind === 'image';
+    return (isImage ? this.#close() : '') + this.#emitText('text', mediaText(part), {}, isImage);
   }
 
   #search(part: ShownSearch): string {
@@ -170,9 +178,9 @@ class Blocks implements Encoder {
     return this.#isObject ? frames + this.#delta('input_json_delta', 'partial_json', this.#json) : frames;
   }
 
-  /** Arguments that are no object are wrapped in one as text, as those of a whole answer: clients return the input of a call, which must be one. */
+  /** Arguments that are no object are wrapped in one as text, as those of a whole answer: clients return the input of a call, which must be one. Those that broke off are not. */
   #wrapped(): string {
-    const isWrapped = this.#open === 'tool_use' && this.#isObject === false && this.#json !== 'null';
+    const isWrapped = this.#open === 'tool_use' && this.#isObject === false && this.#json !== 'null' && !isCut(this.#finished?.reason);
     return isWrapped ? this.#delta('input_json_delta', 'partial_json', JSON.stringify({ arguments: this.#json })) : '';
   }
 

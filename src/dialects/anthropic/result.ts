@@ -1,10 +1,11 @@
 import type { ToolCallPart } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
+import { mediaText } from '#core/shown-media';
 import { isObject, own, rest, type JsonObject } from '#core/json';
-import { writtenArguments } from '../shared/arguments.ts';
+import { isCutCall, writtenArguments } from '../shared/arguments.ts';
 import { reader } from './decode-answer.ts';
-import { citationsOf, headOf, imageText, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
+import { citationsOf, headOf, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import type { MessageAnswer } from './encoder.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -54,13 +55,13 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
       case 'thought':
         return [{ type: 'thinking', thinking: part.text, signature: thoughtMembers(part.extra)['signature'] ?? '' }];
       case 'tool-call':
-        return [callBlock(part)];
+        return isCutCall(part, reason) ? [] : [callBlock(part)];
       case 'search':
         return searchBlocks(part);
       case 'foreign':
         return isSearch(part) ? searchBlocks(part) : part.dialect === dialect ? [part.value] : [];
       case 'media':
-        return part.kind === 'image' ? [{ type: 'text', text: imageText(part) }] : [];
+        return mediaText(part) === '' ? [] : [{ type: 'text', text: mediaText(part) }];
       case 'tool-result':
         return []; // no answer of this wire has one
       default:
@@ -71,7 +72,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
   return { ...head, content, ...stop, usage: usage ? encodeUsage(usage, shown) : { input_tokens: 0, output_tokens: 0 }, ...others, ...atEnd };
 }
 
-/** Arguments that are not a JSON object (truncated ones, for example) are wrapped in one as text. */
+/** Arguments that are not a JSON object are wrapped in one as text. */
 function callBlock({ id, name, json, extra }: ToolCallPart): JsonObject {
   return { ...own(extra, dialect), type: 'tool_use', id, name, input: writtenArguments(json) ?? { arguments: json } };
 }

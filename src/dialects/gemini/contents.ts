@@ -101,6 +101,7 @@ export class Contents {
         media.push(...one.media);
       }
       if (this.#options.signed && role === 'model') signFirst(parts);
+      if (this.#options.signed && role === 'model' && this.#options.isTranslated) signImages(parts);
       // Beside the results of several calls the wire takes no other part. https://github.com/google-gemini/gemini-cli/pull/16137
       const isOne = parts.length === 1;
       contents.push({ ...carried, role, parts: isOne ? [...parts, ...media] : parts });
@@ -154,8 +155,14 @@ function said({ parts }: Turn): readonly JsonObject[] {
 
 const isCall = (part: JsonObject): boolean => part['functionCall'] !== undefined;
 
-/** Google's placeholder signature for function calls that none of its models has signed. https://ai.google.dev/gemini-api/docs/thought-signatures */
+/** Google's placeholder signature for function calls and images that none of its models has signed. https://ai.google.dev/gemini-api/docs/thought-signatures */
 const unsigned = 'skip_thought_signature_validator';
+
+/** Models that draw accept earlier images only with a signature: `Image part is missing a thought_signature`. https://github.com/langchain-ai/langchain-google/issues/1431 */
+function signImages(parts: JsonObject[]): void {
+  for (const [at, part] of parts.entries())
+    if (part['inlineData'] !== undefined && part['thoughtSignature'] === undefined) parts[at] = { ...part, thoughtSignature: unsigned };
+}
 
 /** Of calls that a model makes together it signs the first. */
 function signFirst(parts: JsonObject[]): void {

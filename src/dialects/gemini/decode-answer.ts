@@ -142,7 +142,7 @@ class ContentReader implements Reader {
       const { raw = '', calls, carried } = state;
       const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
       if (state.open && reason === 'tool') throw malformed(); // only an answer that was cut short may have an incomplete call
-      this.#closeCall(candidate, state, events);
+      this.#closeCall(candidate, state, events, 'cut');
       const cited = citedIn(state);
       if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
       for (const part of searchesIn(carried)) {
@@ -255,10 +255,11 @@ class ContentReader implements Reader {
     if (call['willContinue'] !== true) this.#closeCall(candidate, state, events);
   }
 
-  #closeCall(candidate: number, state: CandidateState, events: GenerateEvent[]): void {
+  /** @param end `cut`: its arguments break off, and so does their text. */
+  #closeCall(candidate: number, state: CandidateState, events: GenerateEvent[], end: 'whole' | 'cut' = 'whole'): void {
     if (!state.open) return;
     const { call, id, args } = state.open;
-    events.push({ type: 'tool-call', candidate, call, id, json: args.json() });
+    events.push({ type: 'tool-call', candidate, call, id, json: end === 'cut' ? args.json().slice(0, -1) : args.json() });
     state.open = undefined;
   }
 }

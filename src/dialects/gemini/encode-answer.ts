@@ -47,7 +47,7 @@ export function candidatesIn<Any extends Ending>(endings: readonly Any[], encode
 /** The usage, which is always present with every member that clients rely on. */
 export const usageOrNone = (usage: Usage | undefined): JsonObject => encodeUsage(usage ?? { input: 0, output: 0, source: 'estimated' });
 
-/** Arguments that are not a JSON object (truncated ones, for example) are wrapped in one as text. */
+/** Arguments that are not a JSON object are wrapped in one as text. */
 export function callPart({ id, name, json, extra }: { readonly id: string; readonly name: string; readonly json: string; readonly extra?: Extra }): JsonObject {
   const { '.unnamed': unnamed, ...carried } = own(extra, dialect);
   return { functionCall: { ...(unnamed ? {} : { id }), name, args: writtenArguments(json) ?? { arguments: json } }, ...carried };

@@ -1,7 +1,8 @@
-import { objectBy } from '#kit/json/foreign';
-import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#core/event';
+import { isWholeObject } from '#kit/json/foreign';
+import type { FinishReason, GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#core/event';
 import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
+import { isCutCall } from '../shared/arguments.ts';
 import { mostQuotable, TextEnds } from '../shared/text-ends.ts';
 import { callPart, candidatesIn, endedCandidate, isHidden, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
@@ -68,7 +69,7 @@ class Chunks implements Encoder {
       }
       case 'finished':
         this.#endings.push(event);
-        return this.#close(event.candidate);
+        return this.#close(event.candidate, event.reason);
       case 'usage':
         this.#usage = event.usage;
         return '';
@@ -128,15 +129,16 @@ class Chunks implements Encoder {
 
   /** Emits the open calls once all of them are complete. */
   #closeWhole(candidate: number): string {
-    const isWhole = ({ json }: Call) => json.trimEnd().endsWith('}') && objectBy(json, JSON.parse) !== undefined;
-    return this.#open.get(candidate)?.every(isWhole) ? this.#close(candidate) : '';
+    return this.#open.get(candidate)?.every(({ json }) => isWholeObject(json)) ? this.#close(candidate) : '';
   }
 
-  #close(candidate: number): string {
+  /** @param reason why the answer ends, where it does */
+  #close(candidate: number, reason: FinishReason = 'tool'): string {
     const open = this.#open.get(candidate);
     if (!open) return '';
     this.#open.delete(candidate);
-    return open.map((one) => this.#chunk(candidate, callPart(one))).join('');
+    const whole = open.filter((one) => !isCutCall(one, reason));
+    return whole.map((one) => this.#chunk(candidate, callPart(one))).join('');
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Usage } from '#core/event';
 import { isEmpty, isObject, own, rest, type JsonObject } from '#core/json';
 import { askedRate } from '../shared/asked-rate.ts';
+import { audioIn } from '../shared/audio-tokens.ts';
 import { isCount } from '../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
@@ -26,10 +27,18 @@ export function usageOf(value: unknown): Usage | undefined {
     output,
     ...(isCount(cached) && cached <= input ? { cached } : {}),
     ...(thought > 0 ? { thought } : {}),
+    ...audioIn(soundIn(value['promptTokensDetails']), soundIn(value['candidatesTokensDetails']), { input, output }),
     ...(rate === undefined ? {} : { rate }),
     source: 'provider',
     ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
   };
+}
+
+/** The tokens of sound among those of each kind of content. */
+function soundIn(details: unknown): unknown {
+  if (!Array.isArray(details)) return undefined;
+  const sound = (details as readonly unknown[]).find((one) => isObject(one) && one['modality'] === 'AUDIO');
+  return isObject(sound) ? sound['tokenCount'] : undefined;
 }
 
 /** What service tiers cost, as multiples of the usual price: the list of most models has about 1.8 for `priority`. https://ai.google.dev/gemini-api/docs/pricing */
@@ -46,15 +55,27 @@ const nameOf = (tier: unknown): string => (typeof tier === 'string' ? tier.toLow
 /** `priority` costs 75 to 100 % more than usual: the most of it is set aside. https://ai.google.dev/gemini-api/docs/optimization */
 export const askedTier = (tier: unknown) => askedRate(() => (nameOf(tier) === 'priority' ? 2 : rateOf(tier)));
 
-export function encodeUsage({ input, output, cached, thought = 0, extra }: Usage): JsonObject {
+/** Tokens by the kind of their content, where some are of sound. @param all a count with them */
+function detailsOf(all: number, audio: number | undefined): readonly JsonObject[] | undefined {
+  if (audio === undefined) return undefined;
+  const text = all > audio ? [{ modality: 'TEXT', tokenCount: all - audio }] : [];
+  return [...text, { modality: 'AUDIO', tokenCount: audio }];
+}
+
+export function encodeUsage({ input, output, cached, thought = 0, audioInput, audioOutput, extra }: Usage): JsonObject {
   const carried = own(extra, dialect);
   const tools = carried['toolUsePromptTokenCount'];
+  const prompt = Math.max(0, input - (isCount(tools) ? tools : 0));
+  const candidates = Math.max(0, output - thought);
+  const [ofPrompt, ofCandidates] = [detailsOf(prompt, audioInput), detailsOf(candidates, audioOutput)];
   return {
-    promptTokenCount: Math.max(0, input - (isCount(tools) ? tools : 0)),
-    candidatesTokenCount: Math.max(0, output - thought),
+    promptTokenCount: prompt,
+    candidatesTokenCount: candidates,
     totalTokenCount: input + output,
     ...(thought > 0 ? { thoughtsTokenCount: thought } : {}),
     ...(cached === undefined ? {} : { cachedContentTokenCount: cached }),
+    ...(ofPrompt ? { promptTokensDetails: ofPrompt } : {}),
+    ...(ofCandidates ? { candidatesTokensDetails: ofCandidates } : {}),
     ...carried,
   };
 }

@@ -1,5 +1,8 @@
-import { objectBy, objectIn } from '#kit/json/foreign';
+import { isWholeObject, objectBy, objectIn } from '#kit/json/foreign';
 import { asWritten, parseAsWritten, textAsWritten } from '#kit/json/numbers';
+import type { ToolCallPart } from '#core/conversation';
+import { isCut, type FinishReason } from '#core/event';
+import type { Candidate } from '#core/fold';
 import { isObject, type JsonObject } from '#core/json';
 
 /** The arguments of a tool call, for wires that have them as an object and not as text. */
@@ -18,3 +21,14 @@ export function writtenArguments(json: string): JsonObject | undefined {
   if (json === 'null') return {};
   return objectBy(json, (text) => asWritten(parseAsWritten(text))) as JsonObject | undefined;
 }
+
+/** Did the answer break off within the call? Wires that have arguments as an object leave it out: a client might run it with arguments that no model wrote. */
+export const isCutCall = ({ json }: Pick<ToolCallPart, 'json'>, reason: FinishReason): boolean => isCut(reason) && !isWholeObject(json);
+
+/** Notes of the calls that such a wire leaves out of the answer, as `field: reason`. */
+export const cutCallsIn = (candidates: readonly Candidate[]): readonly string[] =>
+  candidates.flatMap(({ parts, reason }) =>
+    parts.flatMap((part) =>
+      part.type === 'tool-call' && isCutCall(part, reason) ? [`tools: the answer ended within a call of ${part.name.slice(0, 100)}, which is left out`] : [],
+    ),
+  );

@@ -35,3 +35,21 @@ test('one that is too long to be collected is counted once', () => {
   expect(tokensIn(events)).toBe(0);
   expect(events.reduce((sum, event) => sum + (event.type === 'text' ? event.text.length : 0), 0)).toBe(1_100_004);
 });
+
+test.each([
+  ['{"answer":[{"a":"x"},{"a":"cu', '[{"a":"x"},{"a":"cu', ''],
+  ['```json\n{ "answer" : ["on', '["on', ''],
+  ['{"answer":"yes"', '"yes"', 'yes'],
+  ['{"answer":"ye', '"ye', ''],
+  ['{"answer":', '', ''],
+  ['{ "ans', '', ''],
+  ['{"other":1', '{"other":1', '{"other":1'],
+])('of an answer that breaks off, %s, the client gets what there is of its value', (said, value, word) => {
+  const cut: GenerateEvent = { type: 'finished', candidate: 0, reason: 'length', raw: 'length' };
+  const shown = (bare: boolean) => {
+    const { output } = call;
+    const restore = valueInObject(output.type === 'schema' && bare ? { ...call, output: { ...output, bare } } : call)!.restore!;
+    return [...restore([text(said)]), ...restore([cut])].map((event) => (event.type === 'text' ? event.text : '')).join('');
+  };
+  expect([shown(false), shown(true)]).toEqual([value, word]);
+});

@@ -2,7 +2,7 @@ import { checkForeign } from '#kit/json/foreign';
 import { parseAsWritten, asWritten } from '#kit/json/numbers';
 import { withoutFence } from '#kit/text/without-fence';
 import type { GenerateCall, SchemaOutput } from '#core/call';
-import type { Events, GenerateEvent } from '#core/event';
+import { isCut, type Events, type GenerateEvent } from '#core/event';
 import { isObject, membersWhere, type Json, type JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Fitted } from './fitting.ts';
@@ -60,7 +60,10 @@ class Values {
   #one(event: Extract<GenerateEvent, { candidate: number }>): readonly GenerateEvent[] {
     const { candidate } = event;
     if (event.type === 'thought' || this.#released.has(candidate)) return [event];
-    if (event.type !== 'text') return [...this.#release(candidate, (text) => valueIn(text, this.#output)), event];
+    if (event.type !== 'text') {
+      const value = event.type === 'finished' && isCut(event.reason) ? begunIn : valueIn;
+      return [...this.#release(candidate, (text) => value(text, this.#output)), event];
+    }
     let held = this.#held.get(candidate);
     if (!held) this.#held.set(candidate, (held = { text: '', unseen: new UnseenTokens() }));
     held.text += event.text;
@@ -73,7 +76,9 @@ class Values {
   #release(candidate: number, value: (text: string) => string): readonly GenerateEvent[] {
     const held = this.#held.get(candidate);
     this.#held.delete(candidate);
-    return held && held.text !== '' ? [...held.unseen.released(), { type: 'text', candidate, text: value(held.text) }] : [];
+    if (!held || held.text === '') return [];
+    const text = value(held.text);
+    return [...held.unseen.released(), ...(text === '' ? [] : [{ type: 'text' as const, candidate, text }])];
   }
 }
 
@@ -88,6 +93,19 @@ function valueIn(text: string, { bare }: SchemaOutput): string {
   if (!isObject(answer) || !Object.hasOwn(answer, member)) return bare && typeof answer === 'string' ? answer : text;
   const value = answer[member];
   return bare && typeof value === 'string' ? value : JSON.stringify((asWritten(answer) as Readonly<Record<string, Json>>)[member]);
+}
+
+/** What there is of the value in an answer that broke off. Of a bare word only all of it is worth anything. */
+function begunIn(text: string, output: SchemaOutput): string {
+  const value = valueIn(text, output);
+  if (value !== text) return value;
+  const begun = text.replace(/^\s*(?:```(?:json)?\s*)?/, '');
+  const [opening] = /^\{\s*"answer"\s*:\s*/.exec(begun) ?? [];
+  if (opening === undefined) return `{"${member}":`.startsWith(begun.replaceAll(/\s/g, '')) ? '' : text;
+  const rest = begun.slice(opening.length);
+  if (!output.bare) return rest;
+  const word = parsed(rest);
+  return typeof word === 'string' ? word : '';
 }
 
 function parsed(text: string): unknown {

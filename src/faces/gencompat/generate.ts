@@ -3,11 +3,13 @@ import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { GenerateRequest, GenerationConfig } from '#dialects/gemini/wire';
 import { gemini } from '#dialects/gemini/index';
 import { encodeUsage } from '#dialects/gemini/usage';
+import { cutCallsIn } from '#dialects/shared/arguments';
 import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import { membersInBothSpellings, refuseOtherCase } from '../other-case.ts';
 import type { Asked } from '#http/route';
 import { isWebSearch } from '#core/conversation';
+import { warn } from '#core/ignoring';
 import { isObject } from '#core/json';
 import { Fault } from '#core/fault';
 
@@ -36,7 +38,10 @@ export async function generateContent(
       ? {}
       : { passthrough: { dialect: gemini.name, request: { written: undefined }, usageWanted: true } }),
     words: {
-      whole: (result) => gemini.encodeResult(result, answer),
+      whole(result) {
+        warn(cutCallsIn(result.candidates), context.progress);
+        return gemini.encodeResult(result, answer);
+      },
       frames: () => gemini.encoder(answer),
       framing,
       usage: encodeUsage,

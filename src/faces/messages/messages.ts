@@ -3,12 +3,15 @@ import { encodeFaultFrame } from '#dialects/anthropic/faults';
 import { messages } from '#dialects/anthropic/index';
 import { encodeUsage } from '#dialects/anthropic/usage';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic/wire';
+import { cutCallsIn } from '#dialects/shared/arguments';
 import { clientField } from '#dialects/shared/field-names';
 import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import { membersOf } from '../other-case.ts';
 import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#core/conversation';
+import { warn } from '#core/ignoring';
+import { soundsIn } from '#core/shown-media';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { ModelsOf } from '../model-list.ts';
@@ -42,14 +45,19 @@ function understood(asked: Asked): Understood {
   const call = messages.decodeRequest(body);
   const searches = call.tools.some(isWebSearch);
   const answer = { id: answerId('msg_', exchange) };
+  const context = contextOf(asked, 'messages', app, ['anthropic-beta']);
   return {
     call,
-    context: contextOf(asked, 'messages', app, ['anthropic-beta']),
+    context,
     ...(call.stream || searches || call.output.type !== 'text'
       ? {}
       : { passthrough: { dialect: messages.name, request: { written: { bytes, places } }, usageWanted: true } }),
     words: {
-      whole: (result) => messages.encodeResult(result, answer),
+      whole(result) {
+        const shown = result.candidates.slice(0, 1);
+        warn([...cutCallsIn(shown), ...shown.flatMap(({ parts }) => soundsIn(parts))], context.progress);
+        return messages.encodeResult(result, answer);
+      },
       frames: () => messages.encoder(answer),
       usage: (usage) => encodeUsage(usage),
       fault: (fault) => encodeFaultFrame(fault, exchange.id),

@@ -6,6 +6,7 @@ import type { Fault } from '#core/fault';
 import type { GenerateEvent } from '#core/event';
 import type { Clock } from '#kit/async/clock';
 import { fold } from '#core/fold';
+import { shownOf } from '#core/shown-media';
 import type { Conversation } from '#http/noun-route';
 import type { Asked } from '#http/route';
 
@@ -94,9 +95,10 @@ function framesOf({ framed, isByPiece }: Framing, { conversation, clock, need, s
   return {
     encode(event) {
       keep(kept, event, need);
-      if ((event.type !== 'text' && event.type !== 'refusal') || event.candidate !== 0 || event.text === '') return '';
-      text += event.text;
-      if (isByPiece) return framed({ type: 'yield', delta: text === event.text ? conversation.before + text : event.text });
+      const more = 'candidate' in event && event.candidate === 0 ? shownOf(event) : '';
+      if (more === '') return '';
+      text += more;
+      if (isByPiece) return framed({ type: 'yield', delta: text === more ? conversation.before + text : more });
       const now = clock.monotonic();
       const isSoon = now - lastAt < Math.max(apartMilliseconds, text.length / charactersPerMillisecond);
       if (isSoon && text.length < Math.max(muchText, 2 * lastLength)) return '';

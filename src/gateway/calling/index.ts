@@ -2,7 +2,7 @@ import { ignoringTools } from '#core/ignoring';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { ForeignTool, Resumed, ToolChoice, ToolResultPart, Turn, WantedTools } from '#core/conversation';
-import type { Events, GenerateEvent, Usage } from '#core/event';
+import { isCut, type Events, type GenerateEvent, type Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
@@ -11,7 +11,7 @@ import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, resultBudget, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type ResultBudget } from './calls.ts';
 import { CallingRound, type RoundCall } from './round.ts';
-import { endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
+import { endOfRounds, laterChoice, turnOf } from '../rounds.ts';
 import { shownAnswer } from './shown.ts';
 
 type Wanting = ForeignTool & { readonly wanted?: WantedTools };
@@ -60,7 +60,7 @@ async function* answered(
     const turn = turnOf(round.events);
     const isClients = own.some(({ name, of }) => !of && clients.has(name));
     const waits = isClients || own.some(({ of }) => of?.needsApproval);
-    const isEnd = own.length === 0 || isCut(round.finished) || (at + 1 === steps.tools.most && !waits);
+    const isEnd = own.length === 0 || isCut(round.finished?.reason) || (at + 1 === steps.tools.most && !waits);
     const waiting = own.filter(({ of }) => !isEnd && (isClients || of?.needsApproval));
     const { results, count } = await madeNow(tools, isEnd ? [] : own.filter((one) => !waiting.includes(one)), { room, most: callsLeft }, context);
     callsLeft -= count;

@@ -12,7 +12,7 @@ import type {
   UnnamedTool,
   WantedServer,
 } from '#core/conversation';
-import type { Events, GenerateEvent, Usage } from '#core/event';
+import { isCut, type Events, type GenerateEvent, type Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import { isObject, own as ownMembers, textOf } from '#core/json';
 import type { CalledTool, NamedServer, ServerTool, ServerTools } from '#core/server-tools';
@@ -20,7 +20,7 @@ import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, resultBudget, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type ResultBudget } from './calls.ts';
 import { CallingRound } from './round.ts';
-import { callsAllowed, endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
+import { callsAllowed, endOfRounds, laterChoice, turnOf } from '../rounds.ts';
 
 /** A server that the client named, and the gateway calls. */
 interface Named extends NamedServer {
@@ -67,7 +67,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
     usage = sumOfKnown(usage, round.usage);
     if (most !== undefined) callsLeft = Math.max(0, callsLeft - providersCalls(round.events));
     const own = round.calls(byName);
-    const isLast = own.length === 0 || isCut(round.finished) || at + 1 === steps.tools.most;
+    const isLast = own.length === 0 || isCut(round.finished?.reason) || at + 1 === steps.tools.most;
     const labelled = own.flatMap(({ of, ...one }) => (of ? [{ of, call: callOf(one, of), label: labels.get(of)! }] : []));
     const asked = isLast ? [] : labelled.filter(({ of }) => of.needsApproval);
     const ours = isLast ? [] : labelled.filter(({ of }) => !of.needsApproval);

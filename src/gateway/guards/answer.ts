@@ -1,5 +1,6 @@
 import { withJsonTexts, withStrings } from '#kit/json/texts';
 import type { GenerateCall } from '#core/call';
+import type { MediaPart } from '#core/conversation';
 import type { GenerateEvent, ToolCallPiece } from '#core/event';
 import { HeldBytes } from '../rules/held-back.ts';
 import { carriedWith, collected, inTurn, withJson } from './texts.ts';
@@ -27,9 +28,10 @@ export class Segment {
 
 /** The unreleased events of one candidate, all of one kind. */
 interface Open {
-  readonly type: Words['type'] | 'tool-call';
+  readonly type: Words['type'] | 'tool-call' | 'sound';
   words: Words[];
   calls: ToolCallPiece[];
+  sounds: Sound[];
   /** The length of its texts in characters, and their end: a text without a sentence end is neither searched nor joined from its beginning for each piece. */
   length: number;
   tail: string;
@@ -89,6 +91,11 @@ export class HeldAnswer {
       }
       case 'part': {
         const { part } = event;
+        if (part.type === 'media' && part.kind === 'audio') {
+          const before = this.#closeOther(event.candidate, 'sound');
+          this.#opened(event.candidate, 'sound').sounds.push({ ...event, part });
+          return before;
+        }
         return [...this.#close(event.candidate), new Segment((each) => [{ ...event, part: shown(part, each) }])];
       }
       case 'finished':
@@ -119,7 +126,7 @@ export class HeldAnswer {
   }
 
   #opened(candidate: number, type: Open['type']): Open {
-    const open = this.#open.get(candidate) ?? { type, words: [], calls: [], length: 0, tail: '' };
+    const open = this.#open.get(candidate) ?? { type, words: [], calls: [], sounds: [], length: 0, tail: '' };
     this.#open.set(candidate, open);
     return open;
   }
@@ -133,6 +140,7 @@ export class HeldAnswer {
     const open = this.#open.get(candidate);
     this.#open.delete(candidate);
     if (!open) return [];
+    if (open.type === 'sound') return [heard(open.sounds)];
     return open.type === 'tool-call'
       ? [called(open.calls, this.#known)]
       : open.words.length > 0
@@ -177,6 +185,20 @@ function called(pieces: readonly ToolCallPiece[], known: ReadonlySet<string>): S
     return pieces.map((piece) => {
       const whole = changed.get(piece.call);
       return whole === undefined ? piece : piece === calls.get(piece.call)![0] ? whole : { ...piece, json: '' };
+    });
+  });
+}
+
+type Sound = PartEvent & { readonly part: MediaPart };
+
+/** A segment of sounds, whose words may come in pieces: they are checked as one text, and changed ones come with the first piece. */
+function heard(pieces: readonly Sound[]): Segment {
+  return new Segment((each) => {
+    const words = pieces.map(({ part }) => part.transcript ?? '').join('');
+    const left = words === '' ? words : each(words);
+    return pieces.map((event, at) => {
+      const part = carriedWith(event.part, each);
+      return { ...event, part: left === words ? part : { ...part, transcript: at === 0 ? left : '' } };
     });
   });
 }

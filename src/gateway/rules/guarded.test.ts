@@ -68,3 +68,21 @@ test('no step of a check is one of the request itself, nor of a check at another
   expect(new Set([...own, ...checks]).size).toBe(own.length + own.length * 50);
   expect(checks.every((step) => Number.isSafeInteger(step))).toBe(true);
 });
+
+test('the words of a sound are checked as one text, in however many pieces they come', async () => {
+  const check: Check = {
+    name: 'secrets',
+    action: 'mask',
+    stream: 'sentence',
+    onFailure: 'refuse',
+    evaluate: async (texts) => texts.map((text) => (text.includes('secret') ? { action: 'mask', text: text.replaceAll('secret', '***') } : undefined)),
+  };
+  const sound = (transcript?: string) =>
+    ({ type: 'part', candidate: 0, part: { type: 'media', kind: 'audio', base64: 'AA==', ...(transcript === undefined ? {} : { transcript }) } }) as const;
+  const generate = guarded({ guards: () => ({ of: () => ({ before: [], after: [check] }) }), recordRefusal: async () => {} }, async function* () {
+    yield [sound('my sec'), sound(), sound('ret is'), { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' }];
+  });
+  const context = { step: 0, signal: new AbortController().signal, caller: {}, permits: new Permits(), progress: { attempts: [] } } as unknown as Context;
+  const events = (await Array.fromAsync(generate({ ...call, stream: true }, context))).flat();
+  expect(events.slice(0, 3)).toEqual([sound('my *** is'), sound(''), sound('')]);
+});

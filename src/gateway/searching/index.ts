@@ -12,7 +12,7 @@ import {
   type ToolResultPart,
   type WebSearch,
 } from '#core/conversation';
-import type { GenerateEvent, Usage, Events } from '#core/event';
+import { isCut, type GenerateEvent, type Usage, type Events } from '#core/event';
 import { Fault, notHonoured } from '#core/fault';
 import { where, type Generate } from '#core/generate';
 import type { Caller, Context } from '#core/context';
@@ -22,7 +22,7 @@ import { inSteps } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import { placesOf } from '#core/target';
 import { sumOfKnown } from '#core/usage';
-import { callsAllowed, endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
+import { callsAllowed, endOfRounds, laterChoice, turnOf } from '../rounds.ts';
 import type { Models } from '../rules/resolved.ts';
 import type { Source } from './citing.ts';
 import type { Engine } from './engines.ts';
@@ -140,7 +140,7 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
     }
     const { finished, searches, callsOthers } = round;
     usage = sumOfKnown(usage, round.usage);
-    if (searches.size === 0 || callsOthers || isCut(finished) || at + 1 === steps[rounds].most) {
+    if (searches.size === 0 || callsOthers || isCut(finished?.reason) || at + 1 === steps[rounds].most) {
       yield endOfRounds({ finished, usage, hasCalls: callsOthers });
       return;
     }

@@ -55,7 +55,10 @@ export function parseForeign(json: Uint8Array | string, parse: (json: string) =>
  */
 export const objectIn = (json: string): Readonly<Record<string, unknown>> | undefined => objectBy(json, parseAsWritten);
 
-/** The same, parsed in another way. */
+/** Is the text a JSON object to its end? One that takes too long to parse is none. */
+export const isWholeObject = (json: string): boolean => json.trimEnd().endsWith('}') && objectBy(json, JSON.parse) !== undefined;
+
+/** The same as `objectIn`, parsed in another way. */
 export function objectBy(json: string, parse: (json: string) => unknown): Readonly<Record<string, unknown>> | undefined {
   if (json.trim() === '') return {};
   try {

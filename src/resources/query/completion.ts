@@ -1,9 +1,11 @@
-import { objectBy } from '#kit/json/foreign';
+import { isWholeObject, objectBy } from '#kit/json/foreign';
 import { asWritten, parseAsWritten } from '#kit/json/numbers';
 import type { GenerateResult } from '#core/fold';
 import type { Context } from '#core/context';
-import type { FinishReason } from '#core/event';
-import { wordsIn, type ToolCallPart } from '#core/conversation';
+import { isCut, type FinishReason } from '#core/event';
+import { warn } from '#core/ignoring';
+import type { ToolCallPart } from '#core/conversation';
+import { shownIn, soundsIn } from '#core/shown-media';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import { citedPassage } from '../cited-passage.ts';
 import type { Completion } from './fields.ts';
@@ -25,9 +27,12 @@ export interface CompletionDeps {
 /** An answer as clients of the native interface read it. */
 export function completionOf(result: GenerateResult, { progress }: Context, deps: CompletionDeps): Completion {
   const { material } = deps;
-  const parts = result.candidates[0]?.parts ?? [];
-  const message = deps.prefix + wordsIn(parts);
-  const calls = parts.filter((part) => part.type === 'tool-call');
+  const { parts = [], reason = 'stop' } = result.candidates[0] ?? {};
+  const message = deps.prefix + shownIn(parts);
+  warn(soundsIn(parts), progress);
+  const called = parts.filter((part) => part.type === 'tool-call');
+  const calls = isCut(reason) ? called.filter(({ json }) => isWholeObject(json)) : called;
+  if (calls.length < called.length) warn(['tools: the answer ended within a call of a tool, which is left out'], progress);
   const sent = deps.wantsUsage ? (progress.booked ?? result.usage) : undefined;
   return {
     ...emptyCompletion(deps.uuid, message),
@@ -48,7 +53,7 @@ export function completionOf(result: GenerateResult, { progress }: Context, deps
     },
     citations: citationsOf(message, material),
     sources: material.web.map(({ title, url }, at) => ({ index: material.passages.length + at + 1, title, url })),
-    error: message.trim() === '' && calls.length === 0 ? withoutText[result.candidates[0]?.reason ?? 'stop'] : null,
+    error: message.trim() === '' && calls.length === 0 ? withoutText[reason] : null,
   };
 }
 

@@ -7,7 +7,7 @@ import type { Reader } from '../../shared/decoder.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
 import { newCalls, takeBlank, takeFunctionCall, takeHeld, takeToolCalls, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
-import { mediaOfImage } from './media.ts';
+import { mediaOfImage, soundType } from './media.ts';
 import { takeDetails } from './reasoning-details.ts';
 import { usageOf } from './usage.ts';
 import { dialect, type Choice, type Chunk, type Delta } from './wire.ts';
@@ -321,8 +321,11 @@ function takePart(part: unknown, candidate: number, events: GenerateEvent[]): vo
 }
 
 function takeAudio(audio: Readonly<Record<string, unknown>>, candidate: number, events: GenerateEvent[]): void {
-  const { data, ...others } = audio as JsonObject;
-  events.push({ type: 'part', candidate, part: { type: 'media', kind: 'audio', base64: textOf(data), extra: { [dialect]: others } } });
+  const { data, transcript, ...others } = audio as JsonObject;
+  const base64 = textOf(data);
+  const said = typeof transcript === 'string' ? { transcript } : {};
+  const type = base64 === '' ? {} : { mediaType: soundType(base64) };
+  events.push({ type: 'part', candidate, part: { type: 'media', kind: 'audio', ...type, base64, ...said, extra: { [dialect]: others } } });
 }
 
 function carry(candidate: Candidate, name: string, list: unknown): void {

@@ -1,9 +1,9 @@
 import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#core/conversation';
-import { rest, type Extra, type Json, type JsonObject } from '#core/json';
+import { isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { invalid, missing } from '#core/fault';
 import { bounded, isGiven, nested } from '../../shared/read-fields.ts';
 import { mediaOfAudio, mediaOfFile, mediaOfImage } from './media.ts';
-import { carriedAs, dialect, type ChatContentPart, type ChatMessage } from './wire.ts';
+import { carriedAs, dialect, imageNote, type ChatContentPart, type ChatMessage } from './wire.ts';
 
 /** Messages → turns. Members of a message that are not understood are carried on its turn. */
 export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
@@ -57,6 +57,12 @@ function assistantTurn(message: ChatMessage, at: number, calls: Set<string>, fun
     parts.push({ type: 'thought', text: thoughts, extra: { [dialect]: { field: isGiven(message.reasoning_content) ? 'reasoning_content' : 'reasoning' } } });
   if (isGiven(message.content)) parts.push(...assistantParts(message.content, `${field}.content`));
   if (isGiven(message.refusal)) parts.push({ type: 'refusal', text: message.refusal });
+  const carried = rest(message, assistantMembers);
+  const images = imagesIn(carried['images']);
+  if (images) {
+    parts.push(...images);
+    delete carried['images'];
+  }
   for (const call of message.tool_calls ?? []) {
     calls.add(call.id);
     const extra = carriedAs(rest(call, toolCallMembers));
@@ -72,11 +78,21 @@ function assistantTurn(message: ChatMessage, at: number, calls: Set<string>, fun
     functions.set(name, id);
     parts.push({ type: 'tool-call', id, name, json, extra: { [dialect]: { '.function_call': true, '.unnamed': true } } });
   }
-  const carried = rest(message, assistantMembers);
   const { annotations } = carried;
   if (Array.isArray(annotations) && annotations.length === 0) delete carried['annotations']; // as the gateway's own answers have them
   if (!parts.some((part) => part.type !== 'thought') && !('audio' in carried)) throw missing(`${field}.content`);
   return turn('model', parts, carried);
+}
+
+/** Images as the gateway's own answers have them (OpenRouter's member). @returns undefined for any other value, which is carried as it is */
+function imagesIn(images: Json | undefined): readonly MediaPart[] | undefined {
+  if (!Array.isArray(images)) return undefined;
+  const media = (images as readonly Json[]).map((image) => {
+    const { image_url: source, ...others } = isObject(image) ? image : {};
+    const part = isObject(source) && typeof source['url'] === 'string' ? mediaOfImage(source['url']) : undefined;
+    return part && { ...part, extra: { [dialect]: { [imageNote]: others } } };
+  });
+  return media.every((part) => part !== undefined) ? media : undefined;
 }
 
 const toolCallMembers = new Set(['id', 'type', 'function', 'custom', 'index']);

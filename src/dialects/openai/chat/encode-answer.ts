@@ -57,7 +57,10 @@ export function finalMembers(extra: Extra | undefined): { readonly message: Json
 
 /** Audio is a message's `audio`, an image one of its `images` (OpenRouter's field, which OpenAI does not have). Other media are not supported. */
 export function encodePart(part: MediaPart): { readonly audio: JsonObject } | { readonly images: readonly JsonObject[] } | undefined {
-  if (part.kind === 'audio') return { audio: { ...own(part.extra, dialect), data: part.base64 ?? '' } };
+  if (part.kind === 'audio') {
+    const said = part.transcript === undefined ? {} : { transcript: part.transcript };
+    return { audio: { ...own(part.extra, dialect), data: part.base64 ?? '', ...said } };
+  }
   const image = part.kind === 'image' ? encodeMedia(part) : undefined;
   return image && { images: [image] };
 }

@@ -2,7 +2,7 @@ import { maxTokensName, type Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
 import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
-import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
+import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
 import { isObject, own, textOf, withoutNotes, type Json, type JsonObject } from '#core/json';
 import { isLoss } from '../../shared/lost-thoughts.ts';
@@ -32,7 +32,7 @@ import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
 import { withUnknown } from '../../shared/nested-members.ts';
 import { withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
-import { dialect } from './wire.ts';
+import { dialect, imageNote } from './wire.ts';
 
 /**
  * Call → a chat completion request. A field that the client did not send is not sent.
@@ -268,8 +268,10 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
   const calls = parts.filter((part) => part.type === 'tool-call');
   const message: Record<string, Json> = { ...carried, role: 'assistant', content: texts.length > 0 ? encodeContent(texts, ignored) : null };
   if (refusals.length > 0) message['refusal'] = refusals.map((part) => part.text).join('');
+  const images = parts.flatMap((part) => (part.type === 'media' && isAnswered(part) ? [encodeImage(part)] : []));
+  if (images.length > 0) message['images'] = images;
   for (const part of parts) {
-    if (part.type === 'media' || (part.type === 'foreign' && !isSaid(part)))
+    if ((part.type === 'media' && !isAnswered(part)) || (part.type === 'foreign' && !isSaid(part)))
       ignored.add(`${nameOf(part)}: the provider's API accepts none in an assistant message.`);
     if (part.type !== 'thought') continue;
     const field = own(part.extra, dialect)['field'];
@@ -286,8 +288,15 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
   return message['content'] === null && !answers.some((name) => name in message) ? [] : [message];
 }
 
+/** Is it an image of an answer that a client of this wire returns? */
+const isAnswered = ({ extra }: MediaPart): boolean => own(extra, dialect)[imageNote] !== undefined;
+
+function encodeImage({ extra, ...part }: MediaPart): JsonObject {
+  return { ...(own(extra, dialect)[imageNote] as JsonObject), ...encodeMedia(part) };
+}
+
 /** A message of the assistant has content or one of these: thoughts alone are none. DeepSeek: `Invalid assistant message: content or tool_calls must be set` */
-const answers = ['refusal', 'tool_calls', 'function_call', 'audio'];
+const answers = ['refusal', 'tool_calls', 'function_call', 'audio', 'images'];
 
 /** A single plain text is a string, everything else a list of parts. */
 function encodeContent(parts: readonly Part[], ignored: Set<string>): Json {

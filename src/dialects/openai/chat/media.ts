@@ -19,6 +19,18 @@ export function mediaOfAudio(data: string, format: string, field: string): Media
   return { type: 'media', kind: 'audio', mediaType: audioType(format), ...(data.startsWith('data:') ? { base64: data } : contentAt(data, field)) };
 }
 
+/** The first characters of sounds in base64 that say their type. */
+const soundMarks: readonly (readonly [RegExp, string])[] = [
+  [/^UklGR/, 'audio/wav'],
+  [/^(?:SUQz|\/\/[I-Po-v])/, 'audio/mpeg'],
+  [/^\/\/[E-Hk-n]/, 'audio/aac'],
+  [/^ZkxhQ/, 'audio/flac'],
+  [/^T2dn/, 'audio/ogg'],
+];
+
+/** The media type of a sound in an answer, which does not say it. `pcm16`, in which OpenAI streams, has no mark. https://developers.openai.com/api/docs/guides/audio */
+export const soundType = (base64: string): string => soundMarks.find(([mark]) => mark.test(base64))?.[1] ?? 'audio/L16;codec=pcm;rate=24000';
+
 /** @throws as `mediaOfAudio` does */
 export function mediaOfFile(source: { readonly data: string } | { readonly id: string }, name: string | undefined, field: string): MediaPart {
   const file = { type: 'media', kind: 'file', ...(name === undefined ? {} : { name }) } as const;

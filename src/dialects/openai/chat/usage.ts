@@ -1,6 +1,7 @@
 import type { Usage } from '#core/event';
 import { isEmpty, isObject, own, type Json, type JsonObject } from '#core/json';
 import { atTier, carriedUsage, usageFrom, unknownTier, writtenIn, type Served } from '../usage.ts';
+import { audioIn } from '../../shared/audio-tokens.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
@@ -26,20 +27,26 @@ export function usageOf(value: unknown, served: Served = unknownTier): Usage | u
   const isSeparate = isCount(thought) && thought > 0 && total === input + completion_tokens + thought; // xAI excludes thoughts from the completion tokens
   const output = isSeparate ? completion_tokens + thought : completion_tokens;
   const carried = carriedUsage(others, { prompt_tokens_details: promptOthers, completion_tokens_details: completionOthers });
-  return atTier(usageFrom({ input, output, cached, written, thought }, isEmpty(carried) ? {} : { [dialect]: carried }), served);
+  const usage = usageFrom({ input, output, cached, written, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
+  return atTier({ ...usage, ...audioIn(promptOthers['audio_tokens'], completionOthers['audio_tokens'], usage) }, served);
 }
 
-export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h, thought, extra }: Usage): JsonObject {
+export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h, thought, audioInput, audioOutput, extra }: Usage): JsonObject {
   const { prompt_tokens_details: prompt, completion_tokens_details: completion, ...others } = own(extra, dialect);
   const usage: Record<string, Json> = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
   const written = writtenIn(cacheWrite, cacheWrite1h);
-  if (prompt !== undefined || cached !== undefined || written !== undefined)
+  if ([prompt, cached, written, audioInput].some((one) => one !== undefined))
     usage['prompt_tokens_details'] = {
       ...(cached === undefined ? {} : { cached_tokens: cached }),
       ...(written === undefined ? {} : { cache_write_tokens: written }),
+      ...(audioInput === undefined ? {} : { audio_tokens: audioInput }),
       ...(prompt as JsonObject | undefined),
     };
-  if (completion !== undefined || thought !== undefined)
-    usage['completion_tokens_details'] = { ...(thought === undefined ? {} : { reasoning_tokens: thought }), ...(completion as JsonObject | undefined) };
+  if ([completion, thought, audioOutput].some((one) => one !== undefined))
+    usage['completion_tokens_details'] = {
+      ...(thought === undefined ? {} : { reasoning_tokens: thought }),
+      ...(audioOutput === undefined ? {} : { audio_tokens: audioOutput }),
+      ...(completion as JsonObject | undefined),
+    };
   return { ...usage, ...others };
 }

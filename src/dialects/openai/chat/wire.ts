@@ -8,6 +8,9 @@ import { anyObject, optional } from '../../shared/schemas.ts';
  */
 export const dialect = 'openai-chat';
 
+/** The note on an image of an answer that a client returns: the members that stood beside it. */
+export const imageNote = '.image';
+
 /** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '#core/json';
+import { shownOf } from '#core/shown-media';
 import type { Encoder } from '../../dialect.ts';
 import { finishReasonOf } from '../chat/encode-answer.ts';
 import type { ChatAnswer } from '../chat/encoder.ts';
@@ -18,7 +19,10 @@ export function encoder({ id, created, usageWanted }: ChatAnswer): Encoder {
           return '';
         case 'text':
         case 'refusal':
-          return choice(event.candidate, event.text, null);
+        case 'part': {
+          const text = shownOf(event);
+          return text === '' ? '' : choice(event.candidate, text, null);
+        }
         case 'finished':
           return choice(event.candidate, '', finishReasonOf(event.reason, event.raw));
         case 'usage':
@@ -26,7 +30,6 @@ export function encoder({ id, created, usageWanted }: ChatAnswer): Encoder {
           return '';
         case 'thought':
         case 'tool-call':
-        case 'part':
         case 'passed':
           return ''; // this API does not have them
         default:

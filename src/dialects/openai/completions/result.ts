@@ -1,4 +1,4 @@
-import { wordsIn } from '#core/conversation';
+import { shownIn } from '#core/shown-media';
 import type { GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
 import { finishReasonOf, type Identity } from '../chat/encode-answer.ts';
@@ -8,7 +8,7 @@ import { encodeUsage } from '../chat/usage.ts';
 export function encodeResult({ started, candidates, usage }: GenerateResult, { id, created }: Identity): JsonObject {
   const choices = candidates.map(({ parts, reason, raw }, index) => ({
     index,
-    text: wordsIn(parts),
+    text: shownIn(parts),
     logprobs: null,
     finish_reason: finishReasonOf(reason, raw),
   }));

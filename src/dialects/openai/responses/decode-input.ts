@@ -7,7 +7,7 @@ import { isProviderSearch, itemPlace, withoutListedId } from './encode-items.ts'
 import { mediaOf } from './media.ts';
 import { partOfItem } from './server-steps.ts';
 import { thoughtOf } from './thoughts.ts';
-import { carriedAs, dialect, type WireContentPart, type WireItem } from './wire.ts';
+import { carriedAs, dialect, imageNote, type WireContentPart, type WireItem } from './wire.ts';
 
 /** The stored conversation that a request continues. */
 export interface Before {
@@ -109,9 +109,17 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
       const search = isSearch(item) ? searchOf(item) : undefined;
       if (search) return builder.model([search]);
       const part = partOfItem(bounded(withoutListedId(allMembers(item)), place));
+      const image = imageOf(part.value);
+      if (image) return builder.model([image]);
       return isFromClient(part.value) ? builder.turn({ role: 'user', parts: [part], ...carriedAs({ [itemNote]: true }) }) : builder.model([part]);
     }
   }
+}
+
+/** The image that an item of an answer has, with the rest of the item for providers of this wire. */
+function imageOf({ result, ...item }: JsonObject): MediaPart | undefined {
+  if (item['type'] !== 'image_generation_call' || typeof result !== 'string' || result === '') return undefined;
+  return { type: 'media', kind: 'image', base64: result, extra: { [dialect]: { [imageNote]: item } } };
 }
 
 const isSearch = ({ type }: { readonly type: string }) => type === 'web_search_call';

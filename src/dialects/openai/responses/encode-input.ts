@@ -1,5 +1,5 @@
 import type { Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { isEmpty, own, textOf, withoutNotes, type Extra, type Json, type JsonObject } from '#core/json';
+import { isEmpty, isObject, own, textOf, withoutNotes, type Extra, type Json, type JsonObject } from '#core/json';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import { nameOf, nothingLeft } from '../part-names.ts';
 import { isFromClient } from './decode-input.ts';
@@ -7,7 +7,7 @@ import { itemPlace, urlCitation } from './encode-items.ts';
 import { encodeMedia } from './media.ts';
 import { encryptedOf } from './thoughts.ts';
 import { boundedId } from '../../shared/call-ids.ts';
-import { dialect } from './wire.ts';
+import { dialect, imageNote } from './wire.ts';
 
 /**
  * Turns → the input items of a request.
@@ -118,7 +118,11 @@ function encodeItem(part: Exclude<Part, { type: 'text' | 'refusal' }>, ignored: 
     case 'foreign':
       if (part.dialect === dialect) return part.value;
       break;
-    case 'media':
+    case 'media': {
+      const { [imageNote]: image } = own(part.extra, dialect);
+      if (isObject(image) && part.base64 !== undefined) return { ...image, result: part.base64 };
+      break;
+    }
     case 'tool-result':
       break;
     default:

@@ -1,4 +1,5 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
+import { mediaText } from '#core/shown-media';
 import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import type { OpenAIError } from '../faults.ts';
 import { argumentsAt, callItem, messageItem, reasoningItem, urlCitation, type CallItem } from './encode-items.ts';
@@ -68,7 +69,7 @@ export class Encoder {
       case 'tool-call':
         return this.#callPiece(event);
       case 'part':
-        return this.#server.take(event);
+        return event.part.type === 'media' && event.part.kind === 'audio' ? this.#text({ text: mediaText(event.part) }) : this.#server.take(event);
       case 'finished':
         this.#finished ??= event;
         return '';

@@ -6,6 +6,9 @@ import { anyObject, anything, optional } from '../../shared/schemas.ts';
 /** The responses wire, as far as it is decoded. https://platform.openai.com/docs/api-reference/responses, https://www.openresponses.org */
 export const dialect = 'openai-responses';
 
+/** The note on an image of an answer that a client returns: the rest of its item. */
+export const imageNote = '.image';
+
 /** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 

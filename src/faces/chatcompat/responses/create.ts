@@ -15,7 +15,8 @@ import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Progress } from '#core/context';
-import { ignoring } from '#core/ignoring';
+import { ignoring, warn } from '#core/ignoring';
+import { soundsIn } from '#core/shown-media';
 import { root } from '../root.ts';
 import type { Background, BackgroundDeps } from './background.ts';
 import { continuationOf, type Continuation } from './continuation.ts';
@@ -86,6 +87,7 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, named }: A
   return {
     ...named,
     async whole(result) {
+      warn(soundsIn(result.candidates[0]?.parts ?? []), progress);
       const response = encodeResult(result, answering);
       if (!keep) return response;
       const text = JSON.stringify(response);
