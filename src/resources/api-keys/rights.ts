@@ -6,7 +6,7 @@ import { userIn } from './identify.ts';
 import type { ApiKeys, Found } from './store.ts';
 
 /** Somebody with a key, an access token, a token that was had by password, or a session. */
-type Who = Pick<Caller, 'userId' | 'keyId' | 'token' | 'session'>;
+type Who = Pick<Caller, 'userId' | 'keyId' | 'token' | 'session' | 'expiresAt'>;
 
 /** Work that goes on for somebody. */
 export interface Ongoing {
@@ -22,7 +22,7 @@ export interface Ongoing {
 export interface Rights {
   /** The caller with this key, as it is in the database now. @throws Fault `unauthenticated` for a key that is not good, `overloaded` */
   callerOf(who: Pick<Caller, 'userId' | 'keyId'>): Promise<Caller>;
-  /** Cuts the work when its key or its user is no more. @returns to be called when it is over */
+  /** Cuts the work when its key has expired, or its key or its user is no more. @returns to be called when it is over */
   watch(ongoing: Ongoing): () => void;
   /** Calls back for each user of whom something has changed. What is thrown is tried again. */
   hear(listener: (userId: number) => Promise<void>): void;
@@ -48,14 +48,19 @@ export interface RightsDeps {
 /** Changes within this time are looked at together. */
 const gatherMilliseconds = 20;
 const againMilliseconds = 500;
+/** Between two looks for those whose credential has come to its end meanwhile: one timer, however much goes on. */
+const endsMilliseconds = 1000;
 
 export function openRights({ keys, tokens, sessions, store, clock, ongoing, log }: RightsDeps): Rights {
   const watched = new Set<Ongoing>();
   const listeners: ((userId: number) => Promise<void>)[] = [];
+  /** When the keys of what goes on expire, as it was read last: milliseconds since 1970. */
+  const expiries = new Map<number, number>();
   let users = new Set<number>();
   let isAnybody = false;
   let isPlanned = false;
   let isClosed = false;
+  let cancelEnds = clock.after(endsMilliseconds, () => void lookForEnds());
 
   const heard = (change: Change) => {
     const userId = change.type === 'change' ? userIn(change.payload) : undefined;
@@ -87,15 +92,32 @@ export function openRights({ keys, tokens, sessions, store, clock, ongoing, log 
     }
   }
 
+  /** This machine's clock says when to ask; the database decides. */
+  async function lookForEnds(): Promise<void> {
+    const keyIds = new Set(going().map(({ who }) => who.keyId));
+    for (const keyId of expiries.keys()) if (!keyIds.has(keyId)) expiries.delete(keyId);
+    const now = clock.now();
+    try {
+      await cutRevoked((who) => endOf(who) <= now);
+    } catch (error) {
+      if (!(error instanceof Fault && error.code === 'overloaded')) log('Those whose keys have expired could not be looked up: trying again.', error);
+    } finally {
+      if (!isClosed) cancelEnds = clock.after(endsMilliseconds, () => void lookForEnds());
+    }
+  }
+
+  const endOf = ({ keyId, token, session, expiresAt }: Who) =>
+    Math.min((token ? undefined : expiries.get(keyId)) ?? expiresAt ?? Infinity, token?.expiresAt ?? Infinity, session?.expiresAt ?? Infinity);
+
+  const going = () => [...watched, ...ongoing()].flatMap((work) => (work.caller && work.caller.userId !== 0 ? [{ work, who: work.caller }] : []));
+
   async function cutRevoked(isMeant: (caller: Who) => boolean): Promise<void> {
-    const going = [...watched, ...ongoing()].flatMap((work) =>
-      work.caller && work.caller.userId !== 0 && isMeant(work.caller) ? [{ work, who: work.caller }] : [],
-    );
-    if (going.length === 0) return;
-    const found = await foundOf(going.map(({ who }) => who));
-    for (const [at, { work, who }] of going.entries()) {
+    const meant = going().filter(({ who }) => isMeant(who));
+    if (meant.length === 0) return;
+    const found = await foundOf(meant.map(({ who }) => who));
+    for (const [at, { work, who }] of meant.entries()) {
       const now = found[at];
-      if (isGood(now)) cutDisallowed(work, now.caller);
+      if (isGood(now) && (who.token?.expiresAt ?? Infinity) > clock.now()) cutDisallowed(work, now.caller);
       else work.cut(who.session ? badSession() : revoked());
     }
   }
@@ -107,6 +129,7 @@ export function openRights({ keys, tokens, sessions, store, clock, ongoing, log 
     const sessionIds = new Set(all.flatMap(({ session }) => (session ? [session.id] : [])));
     const userIds = new Set(all.flatMap(({ userId, keyId, token, session }) => (token || session || keyId !== 0 ? [] : [userId])));
     const byKey = keyIds.size > 0 ? await keys.callers([...keyIds]) : undefined;
+    for (const [keyId, { caller }] of byKey ?? []) expiries.set(keyId, caller.expiresAt ?? Infinity);
     const byToken = holders.size > 0 ? await tokens?.callers([...holders.values()]) : undefined;
     const bySession = sessionIds.size > 0 ? await sessions?.callers([...sessionIds]) : undefined;
     const byUser = new Map<number, Found | undefined>();
@@ -131,6 +154,7 @@ export function openRights({ keys, tokens, sessions, store, clock, ongoing, log 
     hear: (listener) => void listeners.push(listener),
     close() {
       isClosed = true;
+      cancelEnds();
       for (const end of ends) end();
     },
   };
