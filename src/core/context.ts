@@ -28,8 +28,8 @@ export interface Caller {
   readonly models?: readonly string[];
   /** Names of the only tools that the key may call over MCP. Absent: all. */
   readonly mcpTools?: readonly string[];
-  /** Whether the key expires. */
-  readonly expires?: true;
+  /** When the key expires, in milliseconds since 1970. Absent: never. */
+  readonly expiresAt?: number;
   /** Present where the credential is an access token. */
   readonly token?: AccessToken;
   /** Present where the credential is the cookie of a session; its `keyId` is then 0. */

@@ -6,8 +6,8 @@ type Narrowing = Pick<Caller, 'scopes' | 'models' | 'mcpTools'>;
  * Whether the credential is restricted by scopes, models, tools, an expiry or limits of its own. Such a credential cannot grant rights that it lacks itself: it creates no keys, sets no
  * passwords and makes no user an administrator.
  */
-export function isNarrowed({ scopes, models, mcpTools, expires, keyLimits }: Narrowing & Pick<Caller, 'expires' | 'keyLimits'>): boolean {
-  return (scopes ?? models ?? mcpTools ?? keyLimits) !== undefined || expires === true;
+export function isNarrowed({ scopes, models, mcpTools, expiresAt, keyLimits }: Narrowing & Pick<Caller, 'expiresAt' | 'keyLimits'>): boolean {
+  return (scopes ?? models ?? mcpTools ?? keyLimits ?? expiresAt) !== undefined;
 }
 
 /** Whether a credential may do all that another one may, of the same user. */

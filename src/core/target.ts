@@ -113,8 +113,12 @@ export function priceAt({ targets, price }: Model, target: AnsweringTarget | und
 }
 
 /** The places of a group within a list of regions: no others are ever asked. */
-export function within<Group extends TargetGroup>(group: Group, list: string): Group | undefined {
-  const [target, ...others] = placesOf([group]).filter(({ residency }) => residency === 'here' || residency?.includes(list));
+export const within = <Group extends TargetGroup>(group: Group, list: string): Group | undefined =>
+  among(group, ({ residency }) => residency === 'here' || residency?.includes(list) === true);
+
+/** The places of a group of which this is true; undefined where it is true of none. */
+export function among<Group extends TargetGroup>(group: Group, isMeant: (target: Target) => boolean): Group | undefined {
+  const [target, ...others] = placesOf([group]).filter(isMeant);
   return target && { ...group, target, others };
 }
 

@@ -19,6 +19,8 @@ export interface KeyRow extends UserRow, Pick<Caller, 'keyId' | 'keyName'> {
   readonly scopes: readonly string[] | null;
   readonly models: readonly string[] | null;
   readonly mcpTools: readonly string[] | null;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number | null;
   readonly expiresIn: number | null;
 }
 
@@ -28,19 +30,20 @@ export const userColumns = sql`users.id as "userId", email, role, plan, users.li
 /** @param until when the credential itself ends, besides its key; null: never */
 export const keyColumns = (until = sql<Date | null>`null::timestamptz`) => sql`${userColumns},
   api_keys.id as "keyId", api_keys.name as "keyName", scopes, models, mcp_tools as "mcpTools", api_keys.limits as "keyLimits",
+  (extract(epoch from least(expires_at, ${until})) * 1000)::double precision as "expiresAt",
   (extract(epoch from least(expires_at, ${until}) - now()) * 1000)::double precision as "expiresIn"`;
 
 export function foundUser({ userId, email, role, plan, limits, teamIds }: UserRow): Found {
   return { caller: { userId, email, role, plan, ...(areNone(limits) ? {} : { limits }), teamIds, keyId: 0, keyName: '' }, expiresIn: undefined };
 }
 
-export function foundKey({ keyId, keyName, keyLimits, scopes, models, mcpTools, expiresIn, ...user }: KeyRow): Found {
+export function foundKey({ keyId, keyName, keyLimits, scopes, models, mcpTools, expiresAt, expiresIn, ...user }: KeyRow): Found {
   const { caller } = foundUser(user);
   const narrowed = {
     ...(scopes ? { scopes } : {}),
     ...(models ? { models } : {}),
     ...(mcpTools ? { mcpTools } : {}),
-    ...(expiresIn === null ? {} : { expires: true as const }),
+    ...(expiresAt === null ? {} : { expiresAt }),
   };
   return { caller: { ...caller, keyId, keyName, ...(areNone(keyLimits) ? {} : { keyLimits }), ...narrowed }, expiresIn: expiresIn ?? undefined };
 }

@@ -9,6 +9,8 @@ import type { Store } from '#store/open';
 import type { Handler, RunningJob, WorkOptions } from './job.ts';
 
 const longestRetrySeconds = 300;
+/** The wait after a renewal that failed. */
+const awaySeconds = 1;
 
 export interface JobRunDeps extends Pick<Required<WorkOptions>, 'leaseSeconds' | 'retrySeconds'> {
   readonly kind: string;
@@ -76,29 +78,27 @@ export class JobRun {
     this.#began();
   }
 
-  #renewLater(): void {
-    const { clock, leaseSeconds } = this.#deps;
-    if (!this.#hasEnded) this.#cancelTimer = clock.after((leaseSeconds * 1000) / 3, () => void this.#renew().then(() => this.#renewLater()));
+  #renewLater(seconds = this.#deps.leaseSeconds / 3): void {
+    if (this.#hasEnded) return;
+    const renewed = () => this.#renewLater();
+    const away = () => this.#renewLater(Math.min(seconds, awaySeconds));
+    this.#cancelTimer = this.#deps.clock.after(seconds * 1000, () => void this.#renew().then(renewed, away));
   }
 
   get #isLeaseOver(): boolean {
     return this.#deps.clock.monotonic() - this.#renewed > this.#deps.leaseSeconds * 1000;
   }
 
+  /** While the database is away, nobody is known to have taken the job: it is lost when the database says so. */
   async #renew(progress?: Json): Promise<void> {
     const { store, clock, leaseSeconds } = this.#deps;
     const asked = clock.monotonic();
-    try {
-      const { rows } = await sql<{ cancel_wanted: boolean }>`
-        update job set lease_until = now() + make_interval(secs => ${leaseSeconds}), progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, progress)
-        where ${this.#mine} returning cancel_wanted`.execute(store.db);
-      if (!rows[0]) this.stop('lost');
-      else if (rows[0].cancel_wanted) this.stop('cancelled');
-      this.#renewed = asked;
-    } catch (error) {
-      if (this.#isLeaseOver) this.stop('lost');
-      if (progress !== undefined) throw error;
-    }
+    const { rows } = await sql<{ cancel_wanted: boolean }>`
+      update job set lease_until = now() + make_interval(secs => ${leaseSeconds}), progress = coalesce(${progress === undefined ? null : JSON.stringify(progress)}::jsonb, progress)
+      where ${this.#mine} returning cancel_wanted`.execute(store.db);
+    if (!rows[0]) this.stop('lost');
+    else if (rows[0].cancel_wanted) this.stop('cancelled');
+    this.#renewed = asked;
   }
 
   async #run(): Promise<number | undefined> {

@@ -31,9 +31,12 @@ export function workOn(working: Working): JobWorker {
   const running = new Set<JobRun>(); // a job may be here twice: once with a lost lease
   let roused = Promise.withResolvers<void>();
   let [isClosing, isAway] = [false, false]; // of a database that is away is said once that it is
+  let rescuedFrom = 0;
   const rouse = () => roused.resolve();
+  /** Nobody could renew a lease while the database was away: those who work on get the time to. */
+  const spare = () => void (rescuedFrom = clock.monotonic() + leaseSeconds * 1000);
   const pauses = new Pauses(clock, rouse);
-  const endSubscriptions = subscriptions(working, running, rouse);
+  const endSubscriptions = subscriptions(working, running, { rouse, spare });
 
   async function work(): Promise<void> {
     for (let cancel = () => {}; ;) {
@@ -49,7 +52,7 @@ export function workOn(working: Working): JobWorker {
   /** Takes what there is. @returns the milliseconds until there may be more */
   async function look(): Promise<number> {
     try {
-      await rescue(store.db, kind);
+      if (clock.monotonic() >= rescuedFrom) await rescue(store.db, kind);
       const free = concurrency - running.size;
       const taken = free > 0 && !isClosing ? await take(working, free, pauses.taken(running, mostEach)) : [];
       for (const job of taken) begin(job);
@@ -59,6 +62,7 @@ export function workOn(working: Working): JobWorker {
     } catch (error) {
       if (!isAway) log.warn({ err: error, kind }, 'jobs cannot be taken: it is tried again every second');
       isAway = true;
+      spare();
       return retryMilliseconds;
     }
   }
@@ -124,9 +128,16 @@ async function take({ kind, place, mostEach, leaseSeconds, store }: Working, cou
 }
 
 /** Wakes the worker for new jobs of its kind, and stops those that are cancelled. @returns what ends that */
-function subscriptions({ store, kind }: Working, running: ReadonlySet<JobRun>, rouse: () => void): readonly (() => void)[] {
+function subscriptions(
+  { store, kind }: Working,
+  running: ReadonlySet<JobRun>,
+  { rouse, spare }: { readonly rouse: () => void; readonly spare: () => void },
+): readonly (() => void)[] {
   return [
-    store.subscribe(wakeTopic, (change) => (change.type === 'reset' || change.payload === kind) && rouse()),
+    store.subscribe(wakeTopic, (change) => {
+      if (change.type === 'reset') spare();
+      if (change.type === 'reset' || change.payload === kind) rouse();
+    }),
     store.subscribe(cancelTopic, (change) => {
       for (const one of running) if (change.type === 'change' && change.payload === one.id) one.stop('cancelled');
     }),

@@ -23,6 +23,8 @@ models:
   huge: { targets: [{ provider: claude, model: huge-1 }] }
   secret: { targets: [{ provider: two, model: secret-1 }] }
   spread: { targets: [{ provider: one, model: spread, weight: 1 }, { provider: two, model: spread, weight: 1 }] }
+  twin: { targets: [{ provider: one, model: small-1 }], larger: small }
+  both: { targets: [{ provider: one, model: small-1 }, { provider: two, model: both-1 }] }
   vectors: { kind: embedding, targets: [{ provider: one, model: vectors-1 }] }
   others: { kind: embedding, targets: [{ provider: two, model: vectors-2 }] }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
@@ -135,6 +137,24 @@ describe('a conversation that is too long for a model', () => {
     expect(asked()).toEqual(['small-1', 'small-1']);
   });
 
+  test.each([
+    ['of requests', { modelLimits: { big: { requestsPerMinute: 0 } } }],
+    ['of tokens', { modelLimits: { big: { monthlyTokens: 0 } } }],
+  ])('is refused as before if a limit %s keeps the caller from the larger one', async (_, limits) => {
+    upstream.script(always(tooLong('small-1')));
+    const { ask: askAs } = await newMember(server, limits);
+    const answer = await askAs(said('a story'));
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { code: 'context_length_exceeded' } });
+    expect(asked()).toEqual(['small-1']);
+  });
+
+  test('is not sent again to the target that refused it, as that of the larger model', async () => {
+    upstream.script(always(tooLong('small-1')));
+    expect(await ask(said('a story', { model: 'twin' }))).toMatchObject({ status: 400, json: { error: { code: 'context_length_exceeded' } } });
+    expect(asked()).toEqual(['small-1']);
+  });
+
   test('any other refusal is no reason to ask another model', async () => {
     upstream.script(refusal(400, { code: 'invalid_value', message: 'Invalid value.' }));
     expect((await ask(said('hello'))).status).toBe(400);
@@ -177,6 +197,27 @@ describe('x-dragoman-targets', () => {
     upstream.script(always(failing(503)));
     expect((await ask(said('hello'), choose('big,grand,huge'))).status).toBe(503);
     expect(asked()).toEqual(['big-1', 'huge-1']);
+  });
+
+  test('a target that has failed is not asked again as one of another model', async () => {
+    upstream.script(always(failing(503)));
+    const { status, headers } = await ask(said('hello'), choose('small,both,twin'));
+    expect(status).toBe(503);
+    expect(headers.get('x-dragoman-attempts')).toBe('2');
+    expect(asked()).toEqual(['small-1', 'both-1']);
+  });
+
+  test.each([
+    ['tokens', { modelLimits: { big: { monthlyTokens: 0 } } }, 'big'],
+    ['requests', { modelLimits: { big: { requestsPerMinute: 0 } } }, 'big'],
+    ['dollars, where it has no price', { monthlyUsd: 5 }, 'huge'],
+  ])("a model that a limit of %s keeps the caller from is passed over after another has failed: that one's short wait is returned", async (_, limits, name) => {
+    upstream.script(always(on({ model: 'small-1' }, failing(503))));
+    const { ask: askAs } = await newMember(server, limits);
+    const first = await askAs(said('hello'), { headers: choose(`small,${name}`) });
+    expect(first.status).toBe(503);
+    expect(Number(first.headers.get('retry-after') ?? 0)).toBeLessThan(60);
+    expect((await askAs(said('hello'), { headers: choose(`small,${name},${name === 'big' ? 'secret' : 'big'}`) })).status).toBe(200);
   });
 
   test('when all fail, the shortest wait is returned', async () => {

@@ -8,7 +8,7 @@ import { visitorsOf } from '../api/native/visitors.ts';
 import { onServer } from '../support/databases.ts';
 import { administer } from '../support/postgres.ts';
 import { booked, tally } from '../accounting/exactness.ts';
-import { ok, startUpstream, toolCalls } from '../support/fakes/upstream/index.ts';
+import { ok, pace, startUpstream, talkative, toolCalls } from '../support/fakes/upstream/index.ts';
 import { startScriptedMcp, toolNamed } from '../support/fakes/mcp.ts';
 import { startTestServer } from '../support/server.ts';
 import { askWith, fixed, newMember } from '../support/members.ts';
@@ -101,6 +101,31 @@ describe.skipIf(!address)('the database', () => {
       await line.set('on');
       const prompts = async () => ((await logs()).body['response'] as { prompt: string }[]).map(({ prompt }) => prompt);
       await expect.poll(prompts, { timeout: 30_000 }).toEqual(Array.from({ length: 7 }, () => 'Say exactly: hello'));
+    },
+    3 * minute,
+  );
+
+  test.each([
+    ['after it has begun to speak', pace(50, ok({ text: 'word '.repeat(40) })), 'in_progress'],
+    ['before it has', undefined, 'queued'],
+  ])(
+    'away for longer than the lease of a background response that ends meanwhile, %s: it is completed, with one call, which is booked once',
+    async (_, behaviour, status) => {
+      const { line, upstream, ...server } = await dragoman();
+      const gate = Promise.withResolvers<void>();
+      upstream.script(behaviour ?? talkative(10, gate.promise));
+      const path = '/server/chatcompat/v1/responses';
+      const read = async (address: string, body?: object) => (await (await server.ask(address, body)).json()) as { id: string; status: string };
+      const { id } = await read(path, { model: 'gpt-4o-mini', input: 'one two', background: true });
+      await upstream.arrived(0);
+      await expect.poll(async () => (await read(`${path}/${id}`)).status).toBe(status);
+      await line.set('refuse');
+      gate.resolve();
+      await new Promise((resolve) => setTimeout(resolve, 13_000));
+      await line.set('on');
+      await expect.poll(() => read(`${path}/${id}`), { timeout: 60_000 }).toMatchObject({ status: 'completed', output: [{ type: 'message' }] });
+      await expect.poll(() => read(`/server/admin/logs/req_${id.slice(5)}`), { timeout: 30_000 }).toMatchObject({ end: 'completed', steps: [] });
+      expect(upstream.requests).toHaveLength(1);
     },
     3 * minute,
   );

@@ -240,3 +240,24 @@ test.skipIf(!inject('postgres'))('a stream on one machine ends when another mach
   await revoke(there);
   expect(await asked).toMatchObject({ complete: false, error: 'invalid_api_key' });
 });
+
+test('what goes on ends when its key expires: streams, also one that began before the key was to expire, and background responses; another key goes on', async () => {
+  const { id } = await somebody();
+  const inSeconds = (seconds: number) => ({ expiresAt: new Date(Date.now() + seconds * 1000).toISOString() });
+  const keyWith = (more: object = {}) => admin(server, 'POST', `/users/${id}/keys`, { name: 'one more', ...more });
+  const [lasting, other, limited] = [await keyWith(), await keyWith(), await keyWith(inSeconds(8))];
+  upstream.script(...Array.from({ length: 4 }, () => headersThenHang({ afterEvents: 3 })));
+  const asking = { model: 'gpt-4o-mini', content: 'one two three four', stream: true };
+  const answers = [lasting, limited].map(({ key }) => askFace({ ...server, key }, 'chat', asking));
+  const goesOn = askFace({ ...server, key: other.key }, 'chat', asking);
+  const as = ({ key }: { readonly key: string }) => ({ headers: { authorization: `Bearer ${key}` } });
+  const queued = (await (await server.ask(responses, { model: 'gpt-4o-mini', input: 'one two', background: true }, as(limited))).json()) as { id: string };
+  await upstream.arrived(3);
+  const changed = await server.ask(`/server/mine/keys/${lasting.id}?owner=${id}`, inSeconds(2), { method: 'PATCH' });
+  expect(changed.status).toBe(200);
+  for (const answer of answers) expect(await answer).toMatchObject({ complete: false, error: 'invalid_api_key' });
+  const found = async () => (await server.ask(`${responses}/${queued.id}`, undefined, as(other))).json();
+  await expect.poll(found, { timeout: 30_000 }).toMatchObject({ status: 'failed', error: { code: 'invalid_api_key' } });
+  expect(await Promise.race([goesOn, new Promise((resolve) => setTimeout(resolve, 300, 'still running'))])).toBe('still running');
+  void goesOn.catch(() => {});
+});

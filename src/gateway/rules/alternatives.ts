@@ -1,12 +1,12 @@
-import type { Context } from '#core/context';
+import type { Attempt, Context } from '#core/context';
 import type { Events } from '#core/event';
 import type { Fault } from '#core/fault';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
 import type { RoutedCall } from '#core/routed-call';
 import { stepOf, steps } from '#core/steps';
-import { placesOf, type Model } from '#core/target';
-import { firstAnswer } from './first-answer.ts';
+import { among, narrowedTo, placesOf, type Model, type Target } from '#core/target';
+import { firstAnswer, isLimited } from './first-answer.ts';
 import { warned } from './warned.ts';
 
 /** A call that more than one model may answer. */
@@ -20,7 +20,7 @@ interface Alternatives {
 
 /**
  * Tries one model after the other: the next one when all targets of a model have failed, the larger one when the conversation was too long for it. Each is
- * admitted and booked separately, as steps of the same request, because prices differ.
+ * admitted and booked separately, as steps of the same request, because prices differ. A target is asked once, whichever models have it.
  * @throws Fault as failover does
  */
 export function alternating(inner: Generate<RoutedCall>): Generate<ResolvedCall> {
@@ -33,30 +33,46 @@ export function alternating(inner: Generate<RoutedCall>): Generate<ResolvedCall>
 
 function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, context: Context, inner: Generate<RoutedCall>): AsyncIterable<Events> {
   const { alternatives: _, ...call } = resolved;
+  const { attempts } = context.progress;
   const left = routes.filter(({ name }, at) => routes.findIndex((route) => route.name === name) === at); // an alias may name a model twice
   const asked = new Set<string>();
-  const warnings: string[] = [];
-  let tooLong: Fault | undefined;
+  const warnings = new Map<string, string>();
+  let before = 0;
+  let hasFailed = false;
   return firstAnswer({
     left,
     most: steps.alternative.most,
     signal: context.signal,
     ask(route, at) {
+      if (at === 0) before = attempts.length; // those of other calls of the request
       asked.add(route.name);
       const answer = inner({ ...call, route, movesOn: left.length > 0 }, { ...context, step: stepOf(context.step, 'alternative', at) });
-      return warnings.length > 0 ? warned(answer, { before: warnings }) : answer;
+      return warnings.size > 0 ? warned(answer, { before: [...warnings.values()] }) : answer;
     },
     moveOn(fault, route) {
+      const tried = attempts.slice(before);
       const larger = largerThan(route, fault, context, models);
-      if (larger && !asked.has(larger.name)) {
-        tooLong = fault;
-        warnings.push(`model: the conversation exceeds the context of ${route.name}, so ${larger.name} answers instead`);
-        left.splice(0, left.length, larger, ...left.filter(({ name }) => name !== larger.name));
-      } else if (fault.code === 'forbidden' && tooLong) throw tooLong;
-      else if (fault.details.key) leaveProviders(left, route);
-      else if (!isElsewhere(fault)) throw fault;
+      const next = larger && !asked.has(larger.name) ? unasked(larger, tried) : undefined;
+      if (next) {
+        warnings.set(next.name, `model: the conversation exceeds the context of ${route.name}, so ${next.name} answers instead`);
+        left.splice(0, left.length, next, ...left.filter(({ name }) => name !== next.name));
+      } else {
+        warnings.delete(route.name);
+        if (fault.details.key) leaveProviders(left, route);
+        else if (!isElsewhere(fault) && !(hasFailed && isLimited(fault))) throw fault;
+      }
+      hasFailed = true;
+      left.splice(0, left.length, ...left.flatMap((one) => unasked(one, tried) ?? []));
     },
   });
+}
+
+/** The model restricted to the targets that have not been tried; undefined where none is left. */
+function unasked(model: Model, tried: readonly Attempt[]): Model | undefined {
+  const isLeft = (target: Target) => !tried.some((one) => one.provider === target.provider && one.region === target.region && one.model === target.model);
+  if (placesOf(model.targets).every(isLeft)) return model;
+  const targets = model.targets.flatMap((group) => among(group, isLeft) ?? []);
+  return targets.length === 0 ? undefined : narrowedTo(model, targets);
 }
 
 /** A strict caller gets the requested model or none. */

@@ -19,7 +19,7 @@ export interface Candidates<Candidate> {
 
 /**
  * Tries one model after the other until one has begun to answer: what a client has read cannot be taken back.
- * @throws Fault of the model that decided or, if all failed, that of `allOut`
+ * @throws Fault of the model that decided or, if all failed, that of `allOut`: a model that was not asked decides nothing
  */
 export async function* firstAnswer<Candidate>({ left, most, signal, ask, moveOn }: Candidates<Candidate>): AsyncGenerator<Events> {
   const faults: Fault[] = [];
@@ -36,8 +36,11 @@ export async function* firstAnswer<Candidate>({ left, most, signal, ask, moveOn 
     } catch (error) {
       if (hasBegun || signal.aborted || !(error instanceof Fault)) throw error;
       moveOn(error, candidate);
-      faults.push(error);
+      if (!isLimited(error)) faults.push(error);
     }
   }
   throw allOut(faults) ?? new Fault('internal', 'No model was asked.');
 }
+
+/** Whether a limit of the caller's kept a model from being asked. */
+export const isLimited = ({ code, details }: Fault): boolean => code === 'quota-spent' || code === 'forbidden' || details.limit !== undefined;

@@ -9,7 +9,7 @@ import type { Caller } from '#core/context';
 const callers: Readonly<Record<string, Partial<Caller>>> = {
   'a key that is not narrowed': {},
   'one for some models': { models: ['m'] },
-  'one that expires': { expires: true },
+  'one that expires': { expiresAt: 1 },
   'one with limits': { keyLimits: { monthlyUsd: 5 } },
   'one with scopes': { scopes: ['admin', 'passthrough'] },
 };

@@ -3,6 +3,7 @@ import { queued } from '#dialects/openai/responses/response';
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
 import { Cancelled } from '#kit/async/client-left';
 import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
 import { testClock } from '../../../../test/support/fakes/clock.ts';
 import { openBackground, type BackgroundDeps } from './background.ts';
@@ -16,16 +17,19 @@ const queuedResponse = queued(request, { id, created: 0 }, true);
 
 /** One run, whose entry is all that is stored. */
 function stored(status: string, more: Partial<Run>, generate: Generate, renewed: (entry: Entry) => void = () => {}) {
+  const clock = testClock();
+  let isAway = false;
   let entry: Entry = { userId: 1, id, status, items: 1, body: { response: { ...queuedResponse, status }, said, run: { ...run, ...more } } };
   let handler: Parameters<BackgroundDeps['runs']['work']>[0] | undefined;
   const nothing = () => Promise.reject(new Error('Nobody asks for this.'));
   openBackground({
     generate,
-    clock: testClock(),
+    clock,
     limits: () => ({ holdHeadersSeconds: 1, requestSeconds: 1, streamSeconds: 1 }),
     responses: {
       keep: nothing,
       async renew(one, statuses) {
+        if (isAway) throw new Fault('overloaded', 'The database is away.');
         if (!statuses.includes(entry.status)) return false;
         entry = one;
         renewed(one);
@@ -47,8 +51,57 @@ function stored(status: string, more: Partial<Run>, generate: Generate, renewed:
     log: () => {},
     affords: nothing,
   });
-  return { work: (signal: AbortSignal) => handler!({ userId: 1, id, tries: 1, taken: 1, signal, begun: () => {} }), status: () => entry.status };
+  return {
+    work: (signal: AbortSignal) => handler!({ userId: 1, id, tries: 1, taken: 1, signal, begun: () => {} }),
+    status: () => entry.status,
+    goAway: () => void (isAway = true),
+    /** Some seconds later it is back, and `meanwhile` was written by another process. */
+    async comeBack(meanwhile = entry.status) {
+      for (let passed = 0; passed < 15; passed++) {
+        clock.advance(1000);
+        await new Promise(setImmediate);
+      }
+      [entry, isAway] = [{ ...entry, status: meanwhile }, false];
+      clock.advance(1000);
+    },
+  };
 }
+
+describe('a run that ends while the database is away', () => {
+  const ending = () => {
+    const one = stored('queued', {}, async function* () {
+      yield [{ type: 'text', candidate: 0, text: 'hello' }];
+      one.goAway();
+      yield [{ type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' }];
+    });
+    return one;
+  };
+
+  test('is completed when it is back', async () => {
+    const one = ending();
+    const worked = one.work(new AbortController().signal);
+    await one.comeBack();
+    await worked;
+    expect(one.status()).toBe('completed');
+  });
+
+  test('is not written over what another process has made of it', async () => {
+    const one = ending();
+    const worked = one.work(new AbortController().signal);
+    await one.comeBack('failed');
+    await worked;
+    expect(one.status()).toBe('failed');
+  });
+
+  test('is given back when its process stops meanwhile', async () => {
+    const one = ending();
+    const stopping = new AbortController();
+    const worked = one.work(stopping.signal);
+    await new Promise(setImmediate);
+    stopping.abort(new Fault('overloaded', 'The job was interrupted.'));
+    await expect(worked).rejects.toMatchObject({ code: 'overloaded' });
+  });
+});
 
 describe('a run that is cancelled', () => {
   test('ends as cancelled where its process died before it could end it', async () => {

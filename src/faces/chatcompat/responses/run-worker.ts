@@ -37,6 +37,8 @@ interface Working {
 const mostTries = 5;
 /** Milliseconds between two looks for the memory that a run needs. It keeps its place meanwhile. */
 const roomMilliseconds = 100;
+/** Milliseconds between two tries to write while the database is away. */
+const awayMilliseconds = 500;
 
 /** Works on the queued background runs that this process takes up. */
 export class RunWorker {
@@ -88,6 +90,8 @@ export class RunWorker {
 
   async #resume(running: RunningResponse, memory: OwnMemory): Promise<number | undefined> {
     const { userId, id, tries, taken, signal } = running;
+    const here = this.#lives.get(id); // the job's lease was lost, and its response is not written yet
+    while (here && !here.ended && !signal.aborted) await here.more(Infinity, signal);
     const entry = await this.#deps.responses.find(userId, id);
     const run = entry?.body.run;
     if (!entry || !run || !isRunning(entry.status)) return undefined;
@@ -96,16 +100,16 @@ export class RunWorker {
     if (run.cancelWanted || isCancellation(signal)) encoder.cancel();
     else if (run.spoke || tries > mostTries || taken > steps.take.most) encoder.fail(restarted);
     else return this.#broadcast({ entry, run, encoder, running, memory, live });
-    await this.#conclude(entry, run, encoder, live);
+    await this.#conclude(entry, run, encoder, live, signal);
     return undefined;
   }
 
   async #broadcast(working: Working): Promise<number | undefined> {
-    const { entry, run, encoder, live } = working;
+    const { entry, run, encoder, live, running } = working;
     this.#lives.set(entry.id, live);
     try {
       const seconds = await this.#generate(working);
-      if (seconds === undefined) await this.#conclude(entry, run, encoder, live);
+      if (seconds === undefined) await this.#conclude(entry, run, encoder, live, running.signal);
       return seconds;
     } finally {
       live.end();
@@ -134,7 +138,7 @@ export class RunWorker {
       call = await this.#callOf(entry, run);
       await this.#write(working, call, context);
     } catch (error) {
-      if (!context && faultOf(error).code === 'overloaded') throw error;
+      if (!call && faultOf(error).code === 'overloaded') throw error;
       const { retryAfter, unbegun } = faultOf(error).details;
       if (unbegun && live.events.length === 0 && !signal.aborted && !over.signal.aborted) return retryAfter ?? 1;
       if (signal.aborted && !isCancellation(signal) && !(await this.#isCancelled(entry))) throw error;
@@ -171,7 +175,7 @@ export class RunWorker {
         spoke = true;
         running.signal.throwIfAborted();
         const spoken: Entry = { ...entry, status: 'in_progress', body: { ...entry.body, response: encoder.response, run: { ...run, spoke } } };
-        if (!(await this.#deps.responses.renew(spoken, runningStatuses))) throw gone();
+        if (!(await this.#patiently(() => this.#deps.responses.renew(spoken, runningStatuses), context.signal))) throw gone();
       }
       for (const event of events) {
         memory.add(sizeOf(event));
@@ -186,22 +190,41 @@ export class RunWorker {
     return !entry || entry.body.run?.cancelWanted === true;
   }
 
-  /** Stores a response as it ended, in its conversation where it belongs to one. */
-  async #conclude(entry: Entry, run: Run, { response }: Encoder, { events }: RunBroadcast): Promise<void> {
-    const { responses, conversations } = this.#deps;
+  /**
+   * Stores a response as it ended, in its conversation where it belongs to one. It cannot be had again: a database that is away is waited for until the signal
+   * is aborted, while the response counts among the memory and the places of the runs. Another process that has the run meanwhile may end it first.
+   * @param signal absent: it is tried once
+   */
+  async #conclude(entry: Entry, run: Run, { response }: Encoder, { events }: RunBroadcast, signal = AbortSignal.abort()): Promise<void> {
     const { userId, previousId, body } = entry;
     const continuation = { said: body.said, ...(previousId === undefined ? {} : { previousId }) };
     const ended = entryOf(userId, continuation, { response, answer: fold(events).candidates[0]?.parts ?? [] });
     const isComplete = run.request.stream === true && !run.spoke; // the events before a restart are lost
     const whole = { ...ended, body: { ...ended.body, run: { ...run, spoke: true as const, ...(isComplete ? { events } : {}) } } };
-    const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
-    if (!goesOn) return void (await responses.renew(whole, runningStatuses));
+    const goesOn = response['status'] === 'completed' || response['status'] === 'incomplete';
+    await this.#patiently(() => this.#keepEnded(whole, goesOn ? run.conversationId : undefined), signal);
+  }
+
+  async #keepEnded(whole: Entry, conversationId: string | undefined): Promise<void> {
+    const { responses, conversations } = this.#deps;
+    if (conversationId === undefined) return void (await responses.renew(whole, runningStatuses));
     try {
-      await conversations.add(run.conversationId, whole, { statuses: runningStatuses });
+      await conversations.add(conversationId, whole, { statuses: runningStatuses });
     } catch (error) {
       if (!(error instanceof Fault) || (error.code !== 'conflict' && error.code !== 'not-found')) throw error;
       await responses.renew(whole, runningStatuses); // the conversation or its newest entry was deleted
     }
+  }
+
+  /** Asks again while the database is away. @throws what the last try threw */
+  async #patiently<Result>(ask: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    for (;;)
+      try {
+        return await ask();
+      } catch (error) {
+        if (signal.aborted || faultOf(error).code !== 'overloaded') throw error;
+        await this.#deps.clock.sleep(awayMilliseconds, signal).catch(() => {});
+      }
   }
 
   #encoderOf({ body: { response } }: Entry, { request }: Run): Encoder {
