@@ -27,14 +27,14 @@ export function docsPage(document: Document): string {
   const server = url === '/' ? 'this server' : `<code>${escaped(url)}</code>`;
   return page(
     `${document.info.title}: API reference`,
-    `<a class="skip" href="#content">Skip to the content</a>
+    `<a class="skip" href="#entries">Skip the contents</a>
 <header>
 <h1><a href="/">${escaped(document.info.title)}</a> <small>${escaped(document.info.version)}</small></h1>
 <p>Every address of ${server}, generated from the schemas that validate requests. As data: <a href="/openapi.json">openapi.json</a>.</p>
 </header>
 <div class="columns">
 <nav class="contents" aria-label="Contents"><ul><li><a href="#keys">Keys</a></li>${contents.join('')}<li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></nav>
-<main id="content" tabindex="-1">
+<main id="entries" tabindex="-1">
 <section><h2 id="keys">Keys</h2>
 <p>Send your API key in one of these headers: <code>Authorization: Bearer KEY</code>, <code>x-access-tokens: KEY</code>, <code>x-api-key: KEY</code> or <code>x-goog-api-key: KEY</code>. A key may be narrowed to scopes; each entry names the one that it needs. In a browser, the cookie of <code>POST /server/session</code> takes the place of a key.</p></section>
 ${sections.join('\n')}
