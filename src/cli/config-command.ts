@@ -13,15 +13,27 @@ export function configCommand(program: Command): void {
       let file: string | undefined;
       try {
         file = settingsFile({ args });
-        const { notInEffect, unread, unreadLines, unfilled, unused } = readSettings({ kinds: providerModules, args, ollama: await runningOllama() });
+        const { notInEffect, unread, unreadLines, unfilled, missing, unused } = readSettings({ kinds: providerModules, args, ollama: await runningOllama() });
         const later = notInEffect.length === 0 ? '' : ` Not yet in effect: ${notInEffect.join(', ')}.`;
-        const text = [`${file ?? 'The environment'}: no mistakes.${later}`, ...unreadLines, ...unread.map(unreadSaid), ...unfilled, ...unused].join('\n');
-        console.log(json ? JSON.stringify({ ok: true, file: file ?? null, problems: [], notInEffect, unread, unreadLines, unfilled, unused }) : text);
+        const text = [`${file ?? 'The environment'}: no mistakes.${later}`, ...unreadLines, ...unread.map(unreadSaid), ...unfilled, ...missing, ...unused].join(
+          '\n',
+        );
+        console.log(json ? JSON.stringify({ ok: true, file: file ?? null, problems: [], notInEffect, unread, unreadLines, unfilled, missing, unused }) : text);
       } catch (error) {
         if (!(error instanceof BadSettings)) throw error;
         if (!json) throw error;
         console.log(
-          JSON.stringify({ ok: false, file: file ?? null, problems: error.problems, notInEffect: [], unread: [], unreadLines: [], unfilled: [], unused: [] }),
+          JSON.stringify({
+            ok: false,
+            file: file ?? null,
+            problems: error.problems,
+            notInEffect: [],
+            unread: [],
+            unreadLines: [],
+            unfilled: [],
+            missing: [],
+            unused: [],
+          }),
         );
         process.exitCode = 2;
       }

@@ -88,9 +88,9 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
 }
 
 /** One line that names the settings which somebody set and which do nothing yet. */
-function warnOfSettings(log: Log, { notInEffect, unfilled, unreadLines, unused }: Reading): void {
+function warnOfSettings(log: Log, { notInEffect, unfilled, unreadLines, missing, unused }: Reading): void {
   if (notInEffect.length > 0) log.warn({ settings: notInEffect }, 'These settings are accepted but not yet in effect.');
-  for (const text of [...unreadLines, ...unfilled, ...unused]) log.warn({}, text);
+  for (const text of [...unreadLines, ...unfilled, ...missing, ...unused]) log.warn({}, text);
 }
 
 interface Stoppable {

@@ -151,7 +151,6 @@ describe('precedence', () => {
       'data: d\noutbound: { caFile: ca.pem }\nproviders: { v: { dialect: gemini, kind: vertex, project: p, regions: [r], baseUrl: "https://{region}.x/", credentials: { serviceAccountFile: k.json } } }';
     writeFileSync(join(cwd, 'etc/x.yaml'), yaml);
     writeFileSync(join(cwd, 'etc/ca.pem'), rootCertificates[0]!);
-    writeFileSync(join(cwd, 'etc/k.json'), '{}');
     const { settings } = readSettings({ cwd, env: { DRAGOMAN_CONFIG: 'etc/x.yaml' } });
     expect(settings).toMatchObject({ data: join(cwd, 'etc/d'), outbound: { caFile: join(cwd, 'etc/ca.pem') } });
     expect(settings.providers['v']).toMatchObject({ credentials: { serviceAccountFile: join(cwd, 'etc/k.json') }, baseUrl: 'https://{region}.x' });

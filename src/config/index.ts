@@ -21,6 +21,7 @@ import { isThere, nameOf, settingsPath } from './settings-file.ts';
 import { sourcesOf } from './sources.ts';
 import { unfilledKeys } from './unfilled.ts';
 import { unreadVariables } from './unread.ts';
+import { missingFiles } from './missing-files.ts';
 import { unusedSaid } from './unused.ts';
 import { readFile } from './yaml-file.ts';
 
@@ -63,7 +64,7 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   const bestFirst = [layers.options, layers.environment, ...(layers.file ? [layers.file] : []), found];
   const senseless = Array.from(troubles(settings, kinds)).filter((trouble) => !mayFollowFrom(trouble, problems));
   const isOfProviders = ({ path: [root], dependsOn = [] }: Pick<Trouble, 'path' | 'dependsOn'>) =>
-    root === 'providers' || root === 'googleCredentials' || dependsOn.some(([first, name]) => first === 'models' && name === '*'); // which a variable of a provider may bring
+    root === 'providers' || dependsOn.some(([first, name]) => first === 'models' && name === '*'); // which a variable of a provider may bring
   const matters = (problem: Pick<Trouble, 'path' | 'dependsOn'>) => asksProviders || !isOfProviders(problem);
   refuse([...problems.filter(matters), ...senseless.filter(matters).map((trouble) => told(trouble, bestFirst, settings, form))]);
   const sources = sourcesOf(settings, bestFirst);
@@ -77,6 +78,7 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
     unread: unreadVariables(variables, kinds, settings, written?.value['providers'] ?? {}),
     unfilled: unfilledKeys(settings),
     unreadLines: beside.unreadLines.map((line) => `${nameOf(dotEnv, cwd)}:${line} is not read: a line must be NAME=value.`),
+    missing: missingFiles(settings),
     unused: unusedSaid(settings, sources),
   };
 }

@@ -20,6 +20,8 @@ export interface Reading {
   readonly unfilled: readonly string[];
   /** Sentences about lines of the `.env` file that set nothing. */
   readonly unreadLines: readonly string[];
+  /** Sentences about files and programs that the settings name and that are not there. */
+  readonly missing: readonly string[];
   /** Sentences about providers that no model uses. */
   readonly unused: readonly string[];
 }

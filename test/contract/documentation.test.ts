@@ -1,13 +1,13 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { paste, shells, type Session } from '../support/pasted.ts';
-import { complaint, folderWith, readSettings } from '../support/settings-folder.ts';
+import { complaint, readFrom } from '../support/settings-folder.ts';
 import { ofNode, passedOn } from '../support/surroundings.ts';
 
 /**
@@ -197,12 +197,7 @@ describe.each(pages)('%s', (page) => {
   test('each block for dragoman.yaml is a settings file', () => {
     const files = blocks.filter(({ language, file }) => language === 'yaml' && file === '').map(({ text }) => text);
     const env = (text: string) => Object.fromEntries(Array.from(text.matchAll(/\$\{(\w+)\}/g), ([, name]) => [name!, name!]));
-    const folderOf = (text: string) => {
-      const folder = folderWith(text);
-      writeFileSync(join(folder, 'key.json'), '{}'); // of the service account in the examples
-      return folder;
-    };
-    expect(files.map((text) => complaint(() => readSettings({ cwd: folderOf(text), env: env(text) })))).toEqual(files.map(() => undefined));
+    expect(files.map((text) => complaint(() => readFrom(text, { env: env(text) })))).toEqual(files.map(() => undefined));
   });
 
   test('each block says what it is', () => {

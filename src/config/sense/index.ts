@@ -1,7 +1,6 @@
 import type { ProviderKind } from '#core/provider-kind';
 import type { Settings } from '../schema/index.ts';
 import { addresses } from './addresses.ts';
-import { files } from './files.ts';
 import { cache, guard } from './guard.ts';
 import { hint, kindNamed, models, namedModel } from './models.ts';
 import { ownAddress } from './own-address.ts';
@@ -11,8 +10,7 @@ import { isAbsolute, normalize, parse } from 'node:path';
 
 /** The problems of settings that conform to the schema but are inconsistent or meaningless. */
 export function* troubles(settings: Settings, kinds: readonly ProviderKind[]): Iterable<Trouble> {
-  for (const ask of [processes, identity, addresses, providers, ownAddress, models, plans, routing, cache, guard, mcp, sources, files])
-    yield* ask(settings, kinds);
+  for (const ask of [processes, identity, addresses, providers, ownAddress, models, plans, routing, cache, guard, mcp, sources]) yield* ask(settings, kinds);
 }
 
 function* routing({ routing }: Settings): Iterable<Trouble> {
