@@ -253,11 +253,11 @@ function parsed(bytes: Uint8Array, parsing: Parsing): JsonText | Promise<JsonTex
 
 function refusedJson(error: unknown, bytes: Uint8Array): never {
   if (!(error instanceof BadJson)) throw error;
-  const { member, isTooMuch } = error;
+  const { member, isTooLong } = error;
   const mistake = mistakeIn(bytes);
   const message = mistake ? `The text is not valid JSON: ${mistake.expected} was expected at line ${mistake.line}, column ${mistake.column}.` : error.message;
   const why = mistake ? { reason: 'not-json' as const } : {};
-  const code = isTooMuch && !mistake ? 'too-large' : 'invalid';
+  const code = isTooLong && !mistake ? 'too-large' : 'invalid';
   throw member === undefined ? new Fault(code, message, why) : new Fault(code, `${member.slice(0, 100)}: ${message}`, { field: member.slice(0, 100), ...why });
 }
 

@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer';
 import { uncounted } from './large.ts';
 import { parseAsWritten } from './numbers.ts';
-import { BadJson, scan, tooMuchJson } from './scan.ts';
+import { BadJson, scan, tooLongJson } from './scan.ts';
 
 /* JSON of up to a megabyte that a provider, a model or an address that a user chose has written, and that is parsed in one turn of the event loop. */
 
@@ -36,7 +36,7 @@ export function checkFrame(json: string): void {
     const text = bytes.subarray(long[at], long[at + 1]);
     if (isAscii(text) && !text.includes(backslash)) left -= text.length;
   }
-  if (left > mostText) throw tooMuchJson(`The text is longer than ${mostText} bytes, not counting ${uncounted}.`);
+  if (left > mostText) throw tooLongJson(`The text is longer than ${mostText} bytes, not counting ${uncounted}.`);
 }
 
 /** Parses a text. @param parse what it is parsed with, once it was checked @throws BadJson */

@@ -1,7 +1,7 @@
 import { isAscii } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { areKept, noteNumbers } from './numbers.ts';
-import { BadJson, longString, scan, tooMuchJson, type JsonText, type Parsing } from './scan.ts';
+import { BadJson, longString, scan, tooLongJson, type JsonText, type Parsing } from './scan.ts';
 
 /**
  * JSON of megabytes, parsed and serialized in several turns of the event loop: doing it at once would hold the loop for up to a tenth of a second. Long
@@ -26,8 +26,8 @@ export async function readLargeJson(bytes: Uint8Array, parsing: Parsing = {}): P
   const places = scan(buffer, parsing, { long, inexact: parsing.numbersAsWritten ? inexact : undefined });
   await nextTurn();
   const { rest, plain, numbers } = withoutPlain(buffer, long, areKept(inexact) ? inexact : []);
-  if (rest.length > mostText) throw tooMuchJson(`The text is longer than ${mostText} bytes, not counting ${uncounted}.`);
-  if (hasManyEscapes(rest)) throw tooMuchJson(`The text has more than ${mostEscapes} escapes.`);
+  if (rest.length > mostText) throw tooLongJson(`The text is longer than ${mostText} bytes, not counting ${uncounted}.`);
+  if (hasManyEscapes(rest)) throw tooLongJson(`The text has more than ${mostEscapes} escapes.`);
   await nextTurn();
   let value = parsed(rest.toString());
   if (numbers.size > 0) {

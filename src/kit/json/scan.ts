@@ -12,14 +12,14 @@ import { areKept, isInexact, mostPlaces, parseAsWritten } from './numbers.ts';
 export class BadJson extends Error {
   /** The member of the outermost object that contains the problem, if any. */
   readonly member: string | undefined;
-  /** It may be right, and there is too much of it. */
-  readonly isTooMuch: boolean;
+  /** It may be right, and is too long. */
+  readonly isTooLong: boolean;
 
-  constructor(message: string, member?: string, isTooMuch = false) {
+  constructor(message: string, member?: string, isTooLong = false) {
     super(message);
     this.name = 'BadJson';
     this.member = member;
-    this.isTooMuch = isTooMuch;
+    this.isTooLong = isTooLong;
   }
 }
 
@@ -34,8 +34,8 @@ export interface JsonLimits {
   readonly weights: { readonly string: number; readonly list: number; readonly object: number; readonly key: number };
 }
 
-/** Why a text of which there is too much was rejected. */
-export const tooMuchJson = (message: string) => new BadJson(message, undefined, true);
+/** Why a text that is too long was rejected. */
+export const tooLongJson = (message: string) => new BadJson(message, undefined, true);
 
 /** The places of the members of the outermost object, four byte offsets each: key with quotes, value. Empty if the text is not an object. */
 export type MemberOffsets = readonly number[];
@@ -121,7 +121,7 @@ export function scan(bytes: Uint8Array, limits: Partial<JsonLimits> = {}, finds:
   try {
     return scanned(buffer, limits, finds);
   } catch (error) {
-    throw error instanceof BadJson && open.from >= 0 ? new BadJson(error.message, keyAt(buffer, open.from, open.to), error.isTooMuch) : error;
+    throw error instanceof BadJson && open.from >= 0 ? new BadJson(error.message, keyAt(buffer, open.from, open.to)) : error;
   }
 }
 
@@ -183,7 +183,7 @@ function scanned(
         blanks -= at;
         at = afterBlanks(buffer, at + 1, end);
         blanks += at;
-        if (blanks > mostBlanks) throw tooMuchJson(`The text has more than ${mostBlanks} bytes of white space between its values.`);
+        if (blanks > mostBlanks) throw new BadJson(`The text has more than ${mostBlanks} bytes of white space between its values.`);
         continue;
       case 0x3a: // :
         at++;
@@ -217,7 +217,7 @@ function scanned(
           close = endOfString(buffer, close);
           note(buffer, spelled(buffer, at, close), depth);
         }
-        if (maxKeys !== undefined && isNewKey(buffer, at + 1, close) && --keysLeft < 0) throw tooMuchJson(`The text has more than ${maxKeys} different keys.`);
+        if (maxKeys !== undefined && isNewKey(buffer, at + 1, close) && --keysLeft < 0) throw new BadJson(`The text has more than ${maxKeys} different keys.`);
         last = close + 1;
         if (depth === 1) {
           key = open.from = at;
@@ -261,7 +261,7 @@ function scanned(
 
 function tooManyValues(most: number, { string, list, object, key }: JsonLimits['weights']): BadJson {
   const counted = object === 1 ? '' : `, where a string counts as ${string}, a key as ${key} or more, a list as ${list} and an object as ${object}`;
-  return tooMuchJson(`The text has more than ${most} values${counted}.`);
+  return new BadJson(`The text has more than ${most} values${counted}.`);
 }
 
 const notJson = () => new BadJson('The text is not valid JSON.');
@@ -374,7 +374,7 @@ function note(buffer: Buffer, key: string, depth: number): void {
   }
   if (set.has(key)) throw twice();
   set.add(key);
-  if (set.size > mostKeys) throw tooMuchJson(`An object has more than ${mostKeys} keys.`);
+  if (set.size > mostKeys) throw new BadJson(`An object has more than ${mostKeys} keys.`);
 }
 
 function same(buffer: Buffer, one: number, other: number, length: number): boolean {

@@ -148,19 +148,19 @@ test.each<[method: string, path: string, body: object, field: string]>([
   expect([answer.status, error]).toEqual([400, expect.stringMatching(new RegExp(`^${field} .*U\\+0000`))]);
 });
 
-test('JSON that is under limits.bodyBytes and too much to read is 413, and the refusal says what is counted', async () => {
+test('JSON that is under limits.bodyBytes and too long to read is 413, with too many values 400, and the refusal says what is counted', async () => {
   const words = Array.from({ length: 100_000 }, () => 'a word');
   const prose = 'Im Hafen war es spät.\n'.repeat(400_000);
   const counted = 'where a string counts as 4, a key as 4 or more, a list as 6 and an object as 12.';
   const uncounted = 'strings of more than 16384 bytes that are ASCII without escapes, such as base64.';
-  for (const [path, body, text] of [
-    ['/server/train-with-array', { content: words }, `content: The text has more than 320000 values, ${counted}`],
-    ['/server/train', { content: prose }, `The text is longer than 8388608 bytes, not counting ${uncounted}`],
-    ['/server/tokenizer', { content: prose }, `The text is longer than 8388608 bytes, not counting ${uncounted}`],
-    ['/server/admin/teams', { name: 'ops', plan: 'free', members: words }, `members: The text has more than 320000 values, ${counted}`],
+  for (const [path, body, status, text] of [
+    ['/server/train-with-array', { content: words }, 400, `content: The text has more than 320000 values, ${counted}`],
+    ['/server/train', { content: prose }, 413, `The text is longer than 8388608 bytes, not counting ${uncounted}`],
+    ['/server/tokenizer', { content: prose }, 413, `The text is longer than 8388608 bytes, not counting ${uncounted}`],
+    ['/server/admin/teams', { name: 'ops', plan: 'free', members: words }, 400, `members: The text has more than 320000 values, ${counted}`],
   ] as const) {
     const answer = await server.ask(path, body, { method: 'POST' });
-    expect([path, answer.status, ((await answer.json()) as { response: string }).response]).toEqual([path, 413, text]);
+    expect([path, answer.status, ((await answer.json()) as { response: string }).response]).toEqual([path, status, text]);
   }
   const chat = await server.ask('/v1/chat/completions', { model: 'built-in', messages: [{ role: 'user', content: prose }] });
   expect([chat.status, await chat.json()]).toMatchObject([413, { error: { type: 'invalid_request_error', code: 'too_large' } }]);
