@@ -353,3 +353,28 @@ describe('a template that demands all of this', () => {
     expect(said(4)).toEqual(said(3));
   });
 });
+
+describe("a template that knows no role 'developer'", () => {
+  const optional = 'Only user and assistant roles are supported, with the exception of an initial optional system message!';
+  const alternate = 'After the optional system message, conversation roles must alternate user/assistant/user/assistant/...';
+
+  test.each([alternate, optional])('has that text as its system message, and others keep theirs (%s)', async (message) => {
+    upstream.script(refusing((messages) => messages.some(({ role }) => role === 'developer'), error(message)));
+    const model = freshModel();
+    const begunBy = (role: string) => ({
+      messages: [
+        { role, content: 'Be brief.' },
+        { role: 'user', content: 'do' },
+      ],
+    });
+    const first = await ask('chat', model, begunBy('developer'));
+    expect([first.status, first.headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+    expect((await ask('chat', model, begunBy('system'))).status).toBe(200);
+    expect(upstream.requests).toHaveLength(3);
+    for (const at of [1, 2])
+      expect(said(at)).toEqual([
+        ['system', 'Be brief.'],
+        ['user', 'do'],
+      ]);
+  });
+});
