@@ -197,6 +197,16 @@ describe('a template in which the user and the model take turns', () => {
     },
   );
 
+  test.each([
+    ['alice', 'alice', null],
+    ['alice', 'bob', expect.stringContaining('messages: neighbours of one role are sent as one')],
+  ])('has neighbours with one name; a second name that is lost is told of (%s, %s)', async (first, second, warnings) => {
+    upstream.script(refusing(isRefused, error(wordings[0]!)));
+    const messages = [first, second].map((name) => ({ role: 'user', name, content: `of ${name}` }));
+    expect(await learns('chat', { messages })).toEqual(warnings);
+    expect(messagesOf()).toEqual([{ role: 'user', name: first, content: `of ${first}\n\nof ${second}` }]);
+  });
+
   test('has an image beside its text, and a word of the model between a result and what the user says', async () => {
     upstream.script(refusing(isRefused, error(wordings[0]!)));
     const image = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=' };

@@ -72,10 +72,16 @@ export function inRoleOrder(messages: readonly JsonObject[], { roleOrder, noSyst
     if (last && (isSystem(one) || (roleOrder === 'roles-alternate' && isUser(one) && isUser(last[0]!)))) last.push(one);
     else runs.push([one]);
   }
+  if (runs.some(hasOtherMembers)) ignored.add('messages: neighbours of one role are sent as one, which has the name and other members of the first.');
   return runs.map((run) => (run.length === 1 ? run[0]! : { ...run[0], content: joinedContent(run) }));
 }
 
 const isSystem = ({ role }: JsonObject): boolean => role === 'system' || role === 'developer';
+
+/** Do later ones of what becomes one message have members that the first has not? What becomes of their roles and contents is known. */
+const hasOtherMembers = ([first, ...others]: readonly JsonObject[]): boolean =>
+  others.some((one) => Object.keys(one).some((name) => name !== 'role' && name !== 'content' && one[name] !== first![name]));
+
 const isUser = ({ role }: JsonObject): boolean => role === 'user';
 
 function joinedContent(run: readonly JsonObject[]): Json {
