@@ -107,3 +107,27 @@ test.each(['chat', 'gencompat'] as const)('arguments that Gemini streams by thei
   expect(raw).toMatch(face === 'chat' ? /"finish_reason":"length"/ : /"finishReason":"MAX_TOKENS"/);
   expect(raw).not.toMatch(/"functionCall"|\}"\}/);
 });
+
+describe.each([
+  ['without arguments', '', {}],
+  ['whose arguments are no object', '["a.txt"]', { arguments: '["a.txt"]' }],
+])('a call %s before the one that breaks off', (_, complete, input) => {
+  const twice = { role: 'assistant', content: 'I write.', tool_calls: [call(0, complete), call(1, half)] };
+
+  test.each(['gencompat', 'messages'] as const)('is whole to a client of %s', async (face) => {
+    upstream.script(whole(completion(twice)));
+    const { raw, headers } = await askFace(server, face, { model: 'chat', content: 'hello', stream: false });
+    expect([inputsIn(raw), headers.get('x-dragoman-warnings')]).toEqual([[input], warning]);
+    upstream.script(framed(chunks(twice)));
+    const streamed = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
+    expect(streamed.complete).toBe(true);
+    if (face === 'gencompat') expect(streamed.raw.match(/"functionCall"/g)).toHaveLength(1);
+    if (complete !== '') expect(streamed.raw).toContain(face === 'gencompat' ? JSON.stringify(input) : JSON.stringify(JSON.stringify(input)));
+  });
+
+  test('is whole in an answer of the native interface', async () => {
+    upstream.script(whole(completion(twice)));
+    const answer = await server.ask('/server/query', { message: 'Write it.', model: 'chat' });
+    expect(await answer.json()).toMatchObject({ tool_calls: [{ id: 'call_0', function: { arguments: complete } }] });
+  });
+});

@@ -1,5 +1,7 @@
 /* Tokens of sound in the usage of an answer, between the interfaces that have them. */
 import { expect, test } from 'vitest';
+import { sumOf } from '#core/usage';
+import { encodeUsage, usageOf } from '#dialects/openai/chat/usage';
 import { askFace } from '../support/all-faces.ts';
 import { on, stream as pieces, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
@@ -63,4 +65,9 @@ test('counts of sound that are impossible or nought are left out', async () => {
   upstream.script(answering(false, {}, { ...ofChat, usage: odd }));
   const { raw } = await askFace(server, 'gencompat', { model: 'chat', content: 'hello', stream: false });
   expect(raw).not.toContain('TokensDetails');
+});
+
+test('of an answer in two rounds are those of both', () => {
+  const round = usageOf(usage)!;
+  expect(encodeUsage(sumOf(round, round))).toMatchObject({ prompt_tokens_details: { audio_tokens: 200 }, completion_tokens_details: { audio_tokens: 40 } });
 });

@@ -561,7 +561,9 @@ describe('a tool that must be called', () => {
 
   test('is left to a model that cannot be forced at all', async () => {
     upstream.script(
-      refusing(({ tool_choice: choice }) => (choice === undefined || choice === 'auto' ? undefined : error('Thinking mode does not support this tool_choice'))),
+      refusing(({ tool_choice: choice }) =>
+        choice === undefined || choice === 'auto' ? undefined : error('deepseek-reasoner does not support this tool_choice'),
+      ),
     );
     const model = freshModel();
     expect((await ask('messages', model, forced('look'))).status).toBe(200);
@@ -569,6 +571,21 @@ describe('a tool that must be called', () => {
     expect(values('tool_choice')).toEqual(['required', { type: 'function', function: { name: 'look' } }, 'auto', 'auto']);
     expect(bodies().at(-1)).toMatchObject({ tools: [{ function: { name: 'hear' } }] });
   });
+
+  test.each(['Thinking mode does not support this tool_choice', 'The tool_choice parameter does not support being set to required or object in thinking mode'])(
+    'is called where the model does not think, after it refused one while it thinks (%s)',
+    async (refusal) => {
+      upstream.script(refusing(({ tool_choice: choice, reasoning_effort: effort }) => (choice !== 'auto' && effort !== 'none' ? error(refusal) : undefined)));
+      const model = freshModel();
+      const warned = async (type: string) =>
+        (
+          await ask('messages', model, { ...forced('look'), max_tokens: 4096, thinking: type === 'enabled' ? { type, budget_tokens: 1024 } : { type } })
+        ).headers.get('x-dragoman-warnings');
+      for (let at = 0; at < 2; at++) expect(await warned('enabled')).toContain('tool_choice: this model cannot be forced');
+      expect(await warned('disabled')).toBeNull();
+      expect(values('tool_choice')).toEqual(['required', 'auto', 'auto', 'required']);
+    },
+  );
 
   test('of a chat client is its own: the refusal names it', async () => {
     upstream.script(unforced);

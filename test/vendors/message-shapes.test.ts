@@ -197,6 +197,16 @@ describe('a template in which the user and the model take turns', () => {
     },
   );
 
+  test.each([
+    ['alice', 'alice', null],
+    ['alice', 'bob', expect.stringContaining('messages: neighbours of one role are sent as one')],
+  ])('has neighbours with one name; a second name that is lost is told of (%s, %s)', async (first, second, warnings) => {
+    upstream.script(refusing(isRefused, error(wordings[0]!)));
+    const messages = [first, second].map((name) => ({ role: 'user', name, content: `of ${name}` }));
+    expect(await learns('chat', { messages })).toEqual(warnings);
+    expect(messagesOf()).toEqual([{ role: 'user', name: first, content: `of ${first}\n\nof ${second}` }]);
+  });
+
   test('has an image beside its text, and a word of the model between a result and what the user says', async () => {
     upstream.script(refusing(isRefused, error(wordings[0]!)));
     const image = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=' };
@@ -351,5 +361,30 @@ describe('a template that demands all of this', () => {
       ['user', expect.stringMatching(/^<environment_context>[^]*\n\nwhat is the weather$/)],
     ]);
     expect(said(4)).toEqual(said(3));
+  });
+});
+
+describe("a template that knows no role 'developer'", () => {
+  const optional = 'Only user and assistant roles are supported, with the exception of an initial optional system message!';
+  const alternate = 'After the optional system message, conversation roles must alternate user/assistant/user/assistant/...';
+
+  test.each([alternate, optional])('has that text as its system message, and others keep theirs (%s)', async (message) => {
+    upstream.script(refusing((messages) => messages.some(({ role }) => role === 'developer'), error(message)));
+    const model = freshModel();
+    const begunBy = (role: string) => ({
+      messages: [
+        { role, content: 'Be brief.' },
+        { role: 'user', content: 'do' },
+      ],
+    });
+    const first = await ask('chat', model, begunBy('developer'));
+    expect([first.status, first.headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+    expect((await ask('chat', model, begunBy('system'))).status).toBe(200);
+    expect(upstream.requests).toHaveLength(3);
+    for (const at of [1, 2])
+      expect(said(at)).toEqual([
+        ['system', 'Be brief.'],
+        ['user', 'do'],
+      ]);
   });
 });

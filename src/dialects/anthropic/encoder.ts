@@ -178,9 +178,10 @@ class Blocks implements Encoder {
     return this.#isObject ? frames + this.#delta('input_json_delta', 'partial_json', this.#json) : frames;
   }
 
-  /** Arguments that are no object are wrapped in one as text, as those of a whole answer: clients return the input of a call, which must be one. Those that broke off are not. */
+  /** Arguments that are no object are wrapped in one as text, as those of a whole answer: clients return the input of a call, which must be one. Those that broke off, at the end of an answer, are not. */
   #wrapped(): string {
-    const isWrapped = this.#open === 'tool_use' && this.#isObject === false && this.#json !== 'null' && !isCut(this.#finished?.reason);
+    const isEnd = isCut(this.#finished?.reason) && this.#waiting.length === 0;
+    const isWrapped = this.#open === 'tool_use' && this.#isObject === false && this.#json !== 'null' && !isEnd;
     return isWrapped ? this.#delta('input_json_delta', 'partial_json', JSON.stringify({ arguments: this.#json })) : '';
   }
 

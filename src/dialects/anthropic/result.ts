@@ -3,7 +3,7 @@ import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import { mediaText } from '#core/shown-media';
 import { isObject, own, rest, type JsonObject } from '#core/json';
-import { isCutCall, writtenArguments } from '../shared/arguments.ts';
+import { cutPartIn, writtenArguments } from '../shared/arguments.ts';
 import { reader } from './decode-answer.ts';
 import { citationsOf, headOf, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import type { MessageAnswer } from './encoder.ts';
@@ -44,6 +44,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
   const { head, others } = headOf(started, id);
   const { parts, reason, raw, extra } = candidates[0] ?? { parts: [], reason: 'stop', raw: '', extra: undefined };
   const { stop, others: atEnd } = stopOf(reason, raw, extra);
+  const cut = cutPartIn(parts, reason);
   const content = parts.flatMap((part): readonly JsonObject[] => {
     switch (part.type) {
       case 'text': {
@@ -55,7 +56,7 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
       case 'thought':
         return [{ type: 'thinking', thinking: part.text, signature: thoughtMembers(part.extra)['signature'] ?? '' }];
       case 'tool-call':
-        return isCutCall(part, reason) ? [] : [callBlock(part)];
+        return part === cut ? [] : [callBlock(part)];
       case 'search':
         return searchBlocks(part);
       case 'foreign':

@@ -2,7 +2,7 @@ import { isWholeObject } from '#kit/json/foreign';
 import type { FinishReason, GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from '#core/event';
 import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
-import { isCutCall } from '../shared/arguments.ts';
+import { cutCallIn } from '../shared/arguments.ts';
 import { mostQuotable, TextEnds } from '../shared/text-ends.ts';
 import { callPart, candidatesIn, endedCandidate, isHidden, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
@@ -137,8 +137,8 @@ class Chunks implements Encoder {
     const open = this.#open.get(candidate);
     if (!open) return '';
     this.#open.delete(candidate);
-    const whole = open.filter((one) => !isCutCall(one, reason));
-    return whole.map((one) => this.#chunk(candidate, callPart(one))).join('');
+    const cut = cutCallIn(open, reason);
+    return open.map((one) => (one === cut ? '' : this.#chunk(candidate, callPart(one)))).join('');
   }
 }
 

@@ -2,7 +2,7 @@ import type { Part } from '#core/conversation';
 import type { FinishReason, GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import { own, type JsonObject } from '#core/json';
-import { isCutCall } from '../shared/arguments.ts';
+import { cutPartIn } from '../shared/arguments.ts';
 import { reader } from './decode-answer.ts';
 import { callPart, candidatesIn, endedCandidate, isHidden, mediaPart, tailOf, thoughtPart, usageOrNone } from './encode-answer.ts';
 import type { ContentAnswer } from './encoder.ts';
@@ -22,15 +22,17 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
 
 /** @param answer its id is used unless its upstream spoke this wire and sent one itself */
 export function encodeResult({ started, candidates, usage }: GenerateResult, { id, hidesThoughts }: Pick<ContentAnswer, 'id' | 'hidesThoughts'>): JsonObject {
-  const isShown = (part: Part, reason: FinishReason) =>
-    part.type === 'tool-call' ? !isCutCall(part, reason) : !(hidesThoughts && part.type === 'thought' && isHidden(part));
+  const shownIn = (parts: readonly Part[], reason: FinishReason) => {
+    const cut = cutPartIn(parts, reason);
+    return parts.filter((part) => part !== cut && !(hidesThoughts && part.type === 'thought' && isHidden(part)));
+  };
   const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
   return {
     ...candidatesIn(
       said.map((one, candidate) => ({ ...one, candidate })),
       ({ parts, logprobs, ...ending }) => ({
         ...groundingOf(parts, own(ending.extra, dialect)),
-        ...endedCandidate(ending, parts.filter((part) => isShown(part, ending.reason)).flatMap(partsOf), logprobs),
+        ...endedCandidate(ending, shownIn(parts, ending.reason).flatMap(partsOf), logprobs),
       }),
     ),
     usageMetadata: usageOrNone(usage),

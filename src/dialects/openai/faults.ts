@@ -235,7 +235,7 @@ const rolesAlternatePattern = /\broles must alternate\b|\bmessages?(?:\(s\))? (?
 
 /** The templates of Qwen (vllm-project/vllm#41114), and Mistral. */
 const systemFirstPattern =
-  /\bsystem messages?\s{1,9}(?:must|should|can only) (?:be|appear|come) (?:at the (?:begin|start)|(?:the )?first\b)|\bunexpected role 'system' after role\b/i;
+  /\bsystem messages?\s{1,9}(?:must|should|can only) (?:be|appear|come) (?:at the (?:begin|start)|(?:the )?first\b)|\bunexpected role 'system' after role\b|\bexception of an initial optional system message\b/i;
 
 /** The templates of Gemma 2 and of the first Mistral 7B: huggingface/chat-ui#1386 */
 const noSystemPattern =

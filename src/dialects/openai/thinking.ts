@@ -1,5 +1,5 @@
 /** How a request asks the model to think: with an effort, not at all, or without naming an effort. */
-type Thinking = 'effort' | 'none' | 'unset';
+export type Thinking = 'effort' | 'none' | 'unset';
 
 export const anyThinking: readonly Thinking[] = ['effort', 'none', 'unset'];
 

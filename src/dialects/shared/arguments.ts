@@ -1,6 +1,6 @@
 import { isWholeObject, objectBy, objectIn } from '#kit/json/foreign';
 import { asWritten, parseAsWritten, textAsWritten } from '#kit/json/numbers';
-import type { ToolCallPart } from '#core/conversation';
+import type { Part, ToolCallPart } from '#core/conversation';
 import { isCut, type FinishReason } from '#core/event';
 import type { Candidate } from '#core/fold';
 import { isObject, type JsonObject } from '#core/json';
@@ -22,13 +22,25 @@ export function writtenArguments(json: string): JsonObject | undefined {
   return objectBy(json, (text) => asWritten(parseAsWritten(text))) as JsonObject | undefined;
 }
 
-/** Did the answer break off within the call? Wires that have arguments as an object leave it out: a client might run it with arguments that no model wrote. */
-export const isCutCall = ({ json }: Pick<ToolCallPart, 'json'>, reason: FinishReason): boolean => isCut(reason) && !isWholeObject(json);
+/**
+ * The call within which an answer broke off: the last one, since a model writes one after the other. Wires that have arguments as an object leave it out: a client
+ * might run it with arguments that no model wrote.
+ */
+export function cutCallIn<Call extends Pick<ToolCallPart, 'json'>>(calls: readonly Call[], reason: FinishReason): Call | undefined {
+  const last = calls.at(-1);
+  return last && isCut(reason) && !isWholeObject(last.json) ? last : undefined;
+}
+
+/** The same of the parts of an answer. */
+export const cutPartIn = (parts: readonly Part[], reason: FinishReason): ToolCallPart | undefined =>
+  cutCallIn(
+    parts.filter((part) => part.type === 'tool-call'),
+    reason,
+  );
 
 /** Notes of the calls that such a wire leaves out of the answer, as `field: reason`. */
 export const cutCallsIn = (candidates: readonly Candidate[]): readonly string[] =>
-  candidates.flatMap(({ parts, reason }) =>
-    parts.flatMap((part) =>
-      part.type === 'tool-call' && isCutCall(part, reason) ? [`tools: the answer ended within a call of ${part.name.slice(0, 100)}, which is left out`] : [],
-    ),
-  );
+  candidates.flatMap(({ parts, reason }) => {
+    const cut = cutPartIn(parts, reason);
+    return cut ? [`tools: the answer ended within a call of ${cut.name.slice(0, 100)}, which is left out`] : [];
+  });

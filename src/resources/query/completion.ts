@@ -31,7 +31,8 @@ export function completionOf(result: GenerateResult, { progress }: Context, deps
   const message = deps.prefix + shownIn(parts);
   warn(soundsIn(parts), progress);
   const called = parts.filter((part) => part.type === 'tool-call');
-  const calls = isCut(reason) ? called.filter(({ json }) => isWholeObject(json)) : called;
+  const last = called.at(-1); // those before it are complete
+  const calls = last && isCut(reason) && !isWholeObject(last.json) ? called.slice(0, -1) : called;
   if (calls.length < called.length) warn(['tools: the answer ended within a call of a tool, which is left out'], progress);
   const sent = deps.wantsUsage ? (progress.booked ?? result.usage) : undefined;
   return {

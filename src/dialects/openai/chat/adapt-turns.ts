@@ -1,7 +1,7 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { ForeignPart, MediaPart, Part, TextPart, Turn } from '#core/conversation';
 import { isEmpty, own, type Extra } from '#core/json';
-import type { ShapeQuirks } from './message-shape.ts';
+import { isDeveloper, type ShapeQuirks } from './message-shape.ts';
 import { acceptedId, shortId } from './short-ids.ts';
 import { dialect } from './wire.ts';
 
@@ -35,9 +35,6 @@ export function adaptedTurns(
   if (textOnly && translated) turns = withParts(turns, unsent);
   return translated ? withParts(turns, translatedPart) : turns;
 }
-
-/** Was the message sent with the role `developer`? */
-export const isDeveloper = ({ extra }: Pick<Turn, 'extra'>): boolean => own(extra, dialect)['.role'] === 'developer';
 
 const refusalAsText = (part: Part): Part => (part.type === 'refusal' ? { type: 'text', text: part.text } : part);
 

@@ -16,7 +16,7 @@ export interface SentEffort {
 }
 
 /** The effort of a client of this wire is sent unchanged. That of another becomes the nearest that the model accepts. */
-export function sentEffort(call: GenerateCall, quirks: EffortQuirks): SentEffort {
+export function sentEffort(call: Pick<GenerateCall, 'dialect' | 'reasoning' | 'extra'>, quirks: EffortQuirks): SentEffort {
   const asked = call.reasoning?.effort;
   if (!isTranslated(call, dialect)) {
     const { '.reasoning_effort': written = asked ?? null } = own(call.extra, dialect);

@@ -1,7 +1,7 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { FaultDetails } from '#core/fault';
 import type { Turn } from '#core/conversation';
-import { isObject, type Json, type JsonObject } from '#core/json';
+import { isObject, own, type Json, type JsonObject } from '#core/json';
 import { dialect } from './wire.ts';
 
 /** The shape of messages that a provider or a chat template demands, whatever they say: their order, and how their text is written. */
@@ -17,14 +17,25 @@ export interface ShapeQuirks {
 type RoleOrder = 'system-first' | 'roles-alternate';
 
 /** Learns from a refusal of messages in their shape. The texts of a client of this wire stay as it wrote them. */
-export function shapeLearned<Known extends ShapeQuirks>(details: FaultDetails, call: GenerateCall, known: Known): Known | undefined {
+export function shapeLearned<Known extends ShapeQuirks & { readonly developer?: boolean }>(
+  details: FaultDetails,
+  call: GenerateCall,
+  known: Known,
+): Known | undefined {
   const { reason } = details;
+  const hasDeveloper = known.developer !== false && call.turns.some(isDeveloper);
   if (reason === 'roles-alternate' && known.roleOrder !== reason && (known.noSystem || !isInTurn(call.turns))) return { ...known, roleOrder: reason };
-  if (reason === 'system-first' && known.roleOrder === undefined) return { ...known, roleOrder: reason };
+  const isInPlace = reason === 'system-first' && isInRoleOrder(call.turns, { roleOrder: reason });
+  if (reason === 'system-first' && known.roleOrder === undefined && !(hasDeveloper && isInPlace)) return { ...known, roleOrder: reason };
+  const isAboutRoles = reason === 'system-first' || reason === 'no-system' || reason === 'roles-alternate';
+  if (isAboutRoles && hasDeveloper) return { ...known, developer: false }; // to templates it is no role, or one that they count among others
   const isAboutSystem = reason === 'no-system' || reason === 'roles-alternate'; // a template may count one among those that alternate: microsoft/autogen#1037
   if (isAboutSystem && !known.noSystem && call.turns.some(({ role }) => role === 'system')) return { ...known, noSystem: true };
   return known.stringContent === undefined && isTranslated(call, dialect) && refusesParts(details) ? { ...known, stringContent: true } : undefined;
 }
+
+/** Was the message sent with the role `developer`? */
+export const isDeveloper = ({ extra }: Pick<Turn, 'extra'>): boolean => own(extra, dialect)['.role'] === 'developer';
 
 /** Do the user and the model take turns, without tools, behind one system message at the most? */
 const isInTurn = (turns: readonly Turn[]): boolean =>
@@ -61,10 +72,16 @@ export function inRoleOrder(messages: readonly JsonObject[], { roleOrder, noSyst
     if (last && (isSystem(one) || (roleOrder === 'roles-alternate' && isUser(one) && isUser(last[0]!)))) last.push(one);
     else runs.push([one]);
   }
+  if (runs.some(hasOtherMembers)) ignored.add('messages: neighbours of one role are sent as one, which has the name and other members of the first.');
   return runs.map((run) => (run.length === 1 ? run[0]! : { ...run[0], content: joinedContent(run) }));
 }
 
 const isSystem = ({ role }: JsonObject): boolean => role === 'system' || role === 'developer';
+
+/** Do later ones of what becomes one message have members that the first has not? What becomes of their roles and contents is known. */
+const hasOtherMembers = ([first, ...others]: readonly JsonObject[]): boolean =>
+  others.some((one) => Object.keys(one).some((name) => name !== 'role' && name !== 'content' && one[name] !== first![name]));
+
 const isUser = ({ role }: JsonObject): boolean => role === 'user';
 
 function joinedContent(run: readonly JsonObject[]): Json {

@@ -1,14 +1,14 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
-import { isDeveloper, type TurnQuirks } from './adapt-turns.ts';
+import type { TurnQuirks } from './adapt-turns.ts';
 import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
 import type { FileQuirks } from '../own-files.ts';
 import type { BreakpointQuirks } from '../part-breakpoints.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
 import { forcingLearned, type ForcedQuirks } from './forced-choice.ts';
-import { shapeLearned } from './message-shape.ts';
+import { isDeveloper, shapeLearned } from './message-shape.ts';
 import { hasResultMedia } from './order-messages.ts';
 import { hasLongId, hasUnboundedId } from './short-ids.ts';
 import type { RefusedFields } from '../thinking.ts';

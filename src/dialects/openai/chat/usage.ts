@@ -39,14 +39,14 @@ export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h, t
     usage['prompt_tokens_details'] = {
       ...(cached === undefined ? {} : { cached_tokens: cached }),
       ...(written === undefined ? {} : { cache_write_tokens: written }),
-      ...(audioInput === undefined ? {} : { audio_tokens: audioInput }),
       ...(prompt as JsonObject | undefined),
+      ...(audioInput === undefined ? {} : { audio_tokens: audioInput }), // of all rounds of an answer, of which the last has the others
     };
   if ([completion, thought, audioOutput].some((one) => one !== undefined))
     usage['completion_tokens_details'] = {
       ...(thought === undefined ? {} : { reasoning_tokens: thought }),
-      ...(audioOutput === undefined ? {} : { audio_tokens: audioOutput }),
       ...(completion as JsonObject | undefined),
+      ...(audioOutput === undefined ? {} : { audio_tokens: audioOutput }),
     };
   return { ...usage, ...others };
 }
