@@ -3,6 +3,8 @@ import { tooMuch } from './refusal.ts';
 
 const deepest = 256;
 const mostTags = 500_000;
+/** Empty cells that are written in the place of covered ones: a few bytes ask for a thousand, each of which the converter takes for a cell like others. */
+const mostCovered = 20_000;
 
 /**
  * HTML in which each element has its end tag, where HTML lets it be left out too, and the rows of tables have empty cells in the place of what other cells
@@ -29,7 +31,7 @@ export function withAllTags(html: string): string {
     const element = name.toLowerCase();
     if (slash) elements.end(element);
     else if (!unread.has(element)) elements.start(element, html.slice(found.index, from));
-    else if (html[end - 1] !== '/') from = tag.lastIndex = endOfUnread(html, from, element);
+    else if (html[end - 1] !== '/' || isEndedNext(html, from, element)) from = tag.lastIndex = endOfUnread(html, from, element);
   }
   elements.text(html.slice(from));
   return elements.closed();
@@ -57,6 +59,13 @@ function isBehindEquals(html: string, at: number): boolean {
 
 /** Elements whose content is no HTML, or nothing to read. */
 const unread = new Set(['script', 'style', 'noscript', 'iframe', 'title']);
+
+/** Behind `<script/>`, or `<script src=/a/>`: XHTML ends the element with that, HTML goes on to its end tag, which is there then. */
+function isEndedNext(html: string, from: number, element: string): boolean {
+  const tag = new RegExp(String.raw`<(/?)${element}(?=[\s/>])`, 'gi');
+  tag.lastIndex = from;
+  return tag.exec(html)?.[1] === '/';
+}
 
 function endOfUnread(html: string, from: number, element: string): number {
   const tag = /<\/(script|style|noscript|iframe|title)(?=[\s/>])/gi;
@@ -113,6 +122,7 @@ class Elements {
   /** Of the tables that are open. */
   readonly #columns: Columns[] = [];
   #left = mostTags;
+  #coveredLeft = mostCovered;
   readonly #spend = (tags: number) => {
     this.#left -= tags;
     if (this.#left < 0) throw tooMuch(`it has more than ${mostTags} tags`);
@@ -144,7 +154,9 @@ class Elements {
     if (name !== 'td' && name !== 'th') return;
     if (this.#open.at(-1) !== 'tr') this.start('tr', '<tr>');
     const span = { columns: spanIn(/\scolspan\s*=\s*["']?(\d{1,9})/i, tag), rows: spanIn(/\srowspan\s*=\s*["']?(\d{1,9})/i, tag) };
-    this.#written.push('<td></td>'.repeat(columns.place(span)));
+    const covered = Math.min(columns.place(span), this.#coveredLeft);
+    this.#coveredLeft -= covered;
+    this.#written.push('<td></td>'.repeat(covered));
   }
 
   end(name: string): void {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { withAllTags } from './html-tags.ts';
 import { htmlToMarkdown } from './html.ts';
 
 const lines = (html: string) => htmlToMarkdown(html).split('\n').filter((line) => line !== ''); // prettier-ignore
@@ -30,6 +31,21 @@ test.each<readonly [what: string, html: string, markdown: readonly string[]]>([
   ['more columns than there are', '<table><tr><td colspan=999999999>a<tr><td>b<td>c</table>', ['| a |   |', '| - | - |', '| b | c |']],
 ])('what a cell covers of other %s is empty', (_, html, markdown) => {
   expect(lines(html)).toEqual(markdown);
+});
+
+test.each([
+  ['ends with a slash', 'a<script/>hidden</script>b<style media=print/>hidden</style>c'],
+  ['has a value that ends with a slash', 'a<script src=/x/>hidden</script>b<script src=y/>hidden</SCRIPT >c'],
+  ['has no content, as in XHTML', 'a<script src="x"/>b<script>hidden</script>c<style/>'],
+])('what nobody reads is left out where its tag %s', (_, html) => {
+  expect(lines(html)).toEqual(['abc']);
+});
+
+test('a few wide cells do not make a small page long to read', () => {
+  const html = `<table>${'<tr><td colspan=1000>a<td>b'.repeat(400)}`;
+  const read = withAllTags(html);
+  expect(read.match(/<td><\/td>/g)).toHaveLength(20_000);
+  expect(read.match(/<td>b/g)).toHaveLength(400);
 });
 
 test('numbers of lists that begin with another than 1, or go on with another', () => {
