@@ -314,7 +314,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
       }),
   ],
   ['makes nothing last', 15, () => planted({ disk: (disk) => ({ ...disk, create: (path) => ({ ...disk.create(path), sync: async () => undefined }) }) })],
-  ['removes the files of calls that run', 1139, () => reads(Replay.prototype, 'oldest', () => Infinity)],
+  ['removes the files of calls that run', 8729, () => reads(Replay.prototype, 'oldest', () => Infinity)],
   ['does not book who died', 22, () => replaced(Replay.prototype, 'deaths', () => () => [])],
   [
     'does not read how far an answer was',

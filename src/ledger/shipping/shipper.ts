@@ -11,6 +11,8 @@ import { segmentsOf } from '../journal/segments.ts';
 export interface Shipper {
   /** Rows that are not in the database yet: all of this process, and those that were read from the journals of its workers. */
   readonly pendingRows: number;
+  /** Ships now what has been written, as far as the database takes it. Never rejects. */
+  shipWritten(): Promise<void>;
   /**
    * A worker is dead: books the calls that ran in it, and removes its journal when all is shipped.
    * @returns what it settled of each account and `takeSettled` has not returned, once that is in the database
@@ -61,6 +63,8 @@ class MachineShipper implements Shipper {
   #cancelRound: () => void = () => {};
   #cancelEarlier: () => void = () => {};
   #round: Promise<void>;
+  /** A round that has not begun: it reads all that is written before. */
+  #next: Promise<void> | undefined;
   #earlier: Promise<void> = Promise.resolve();
 
   constructor(deps: ShipperDeps) {
@@ -78,6 +82,11 @@ class MachineShipper implements Shipper {
     const shipped = own ? (this.#shipments.get(own.writer)?.rows ?? 0) : 0;
     const read = [...this.#shipments].reduce((sum, [writer, one]) => (writer === own?.writer ? sum : sum + one.waitingRows), 0);
     return read + Math.max(0, (own?.rows ?? 0) - shipped);
+  }
+
+  shipWritten(): Promise<void> {
+    if (this.#deps.own && this.pendingRows === 0) return Promise.resolve();
+    return (this.#next ??= this.#shipNext());
   }
 
   adoptWriter(writer: string): Promise<readonly Booked[]> {
@@ -109,6 +118,14 @@ class MachineShipper implements Shipper {
         await clock.sleep(pauseMilliseconds);
       }
     }
+  }
+
+  async #shipNext(): Promise<void> {
+    await this.#round;
+    this.#next = undefined;
+    if (this.#isStopped) return;
+    this.#cancelRound();
+    await (this.#round = this.#shipRound());
   }
 
   async #shipRound(): Promise<void> {

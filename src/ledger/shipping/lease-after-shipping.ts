@@ -1,0 +1,24 @@
+import type { Clock } from '#kit/async/clock';
+import type { LeaseSource } from '#core/lease';
+import type { Shipper } from './shipper.ts';
+
+/** Milliseconds that a first lease waits for rows to be shipped: while a large backlog is, calls are let in all the same. */
+const patience = 1000;
+
+/**
+ * A source that books what this machine has written before it grants the first lease of an account. The limit may have been set a moment ago: what its owner used
+ * before that is in no lease, so the database knows only what is booked.
+ */
+export function leaseAfterShipping(source: LeaseSource, shipper: Pick<Shipper, 'shipWritten'>, clock: Clock): LeaseSource {
+  return {
+    ...source,
+    async lease(asks) {
+      if (asks.some(({ isFirst, account }) => isFirst && account.month !== '')) {
+        const late = new AbortController();
+        await Promise.race([shipper.shipWritten(), clock.sleep(patience, late.signal).catch(() => {})]);
+        late.abort();
+      }
+      return source.lease(asks);
+    },
+  };
+}
