@@ -10,14 +10,22 @@ const patience = 1000;
  * before that is in no lease, so the database knows only what is booked.
  */
 export function leaseAfterShipping(source: LeaseSource, shipper: Pick<Shipper, 'shipWritten'>, clock: Clock): LeaseSource {
+  /** A message has waited in vain, and what it waited for is not shipped yet: the next one, which may have waited for that message, does not wait as well. */
+  let isOverdue = false;
+  const shipped = async () => {
+    const late = new AbortController();
+    const shipping = shipper.shipWritten().then(() => (isOverdue = false));
+    const over = clock.sleep(patience, late.signal).then(
+      () => (isOverdue = true),
+      () => {},
+    );
+    await Promise.race([shipping, over]);
+    late.abort();
+  };
   return {
     ...source,
     async lease(asks) {
-      if (asks.some(({ isFirst, account }) => isFirst && account.month !== '')) {
-        const late = new AbortController();
-        await Promise.race([shipper.shipWritten(), clock.sleep(patience, late.signal).catch(() => {})]);
-        late.abort();
-      }
+      if (!isOverdue && asks.some(({ isFirst, account }) => isFirst && account.month !== '')) await shipped();
       return source.lease(asks);
     },
   };
