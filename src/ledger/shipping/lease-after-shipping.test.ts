@@ -15,7 +15,11 @@ function begin(ship: () => Promise<void>) {
   const done: string[] = [];
   let asked = 0;
   const source: LeaseSource = { lease: async (asks) => asks.map(() => ({ granted: 1, spent: 0, left: 9 })), giveBack: async () => {}, onRecall: () => {} };
-  const leases = leaseAfterShipping(source, { shipWritten: () => (asked++, ship()) }, clock);
+  const shipWritten = () => {
+    asked++;
+    return ship();
+  };
+  const leases = leaseAfterShipping(source, { shipWritten }, clock);
   const lease = (account: Account, ask: Omit<LeaseRequest, 'account'> = first) => void leases.lease([{ account, ...ask }]).then(() => done.push(account.owner));
   return { clock, done, lease, asked: () => asked };
 }
