@@ -7,6 +7,7 @@ import { keepContact } from '#ledger/admission/contact';
 import type { UsageSink } from '#core/usage-sink';
 import { systemDisk } from '#ledger/journal/disk';
 import { type Journal, openJournal } from '#ledger/journal/journal';
+import { leaseAfterShipping } from '#ledger/shipping/lease-after-shipping';
 import { openShipper } from '#ledger/shipping/shipper';
 import type { Settled, WorkerSettled } from '#ledger/sharing/sub-leases';
 import type { Clock } from '#kit/async/clock';
@@ -152,7 +153,7 @@ async function openMachine<Own extends Journal | undefined>(
     enteredAt,
   );
   const machine: MachineAccounting = {
-    source: { ...openLeases({ store, holder }), contact },
+    source: { ...leaseAfterShipping(openLeases({ store, holder }), shipper, clock), contact },
     holder,
     get pending() {
       return shipper.pendingRows;

@@ -206,6 +206,10 @@ describe('a file is refused', () => {
     [model('tokensPerSecond: ▸9'), 'models.m.tokensPerSecond is for the built-in models only. Found 9.'],
     [model('aliases: [a, ▸m]'), 'models.m.aliases[1] is already the name of a model. Found "m".'],
     [model('aliases: [a, ▸a]'), 'models.m.aliases[1] is already an alias of m. Found "a".'],
+    [
+      `${model('aliases: [a]')}\nplans: { free: { modelLimits: { m: { monthlyTokens: 1 }, a: ▸{ monthlyTokens: 2 } } } }`,
+      'plans.free.modelLimits.a limits the same model as m: a model has one entry, by its name or an alias.',
+    ],
     [model('aliases: [▸built-in]'), 'models.m.aliases[0] is already the name of a model. Found "built-in".'],
     [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a model name without white space and without *. Found "*".'],
     [

@@ -23,6 +23,9 @@ export interface Account {
 /** The account as a lookup key. */
 export const accountName = ({ owner, kind, month }: Account): string => `${owner} ${kind} ${month}`;
 
+/** An account of the month or the day of a call, as its row names it: `inference user:1`, `usd key:3@2026-11-21`. */
+export type Charge = `${Balance | 'usd'} ${Book}`;
+
 /** What a book is about. */
 export interface BookParts {
   readonly owner: Owner;

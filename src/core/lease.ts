@@ -28,6 +28,8 @@ export interface LeaseRequest extends LeaseReturn {
   readonly wish: number;
   /** The part of these amounts that is spent already: it covers what was settled beyond the grants. */
   readonly debt?: number;
+  /** The holder has had no grant of the account yet: its limit may be new, and what was used before it not booked yet. */
+  readonly isFirst?: true;
 }
 
 export interface LeaseGrant {

@@ -1,4 +1,4 @@
-import type { Balance, Book } from './account.ts';
+import type { Balance, Charge } from './account.ts';
 import type { Attempt, Tags } from './context.ts';
 
 /** How a call may end. */
@@ -40,8 +40,8 @@ export interface UsageRow {
   readonly servedModel: string;
   /** The configured model's name, where the client called it by another one. */
   readonly route?: string | undefined;
-  /** Books that limits charged it to, besides those of its user's and its teams' month. */
-  readonly owners?: readonly Book[] | undefined;
+  /** The limited accounts that it was admitted by, and whose leases it settles; absent: none. */
+  readonly charges?: readonly Charge[] | undefined;
   readonly provider: string;
   readonly region: string;
   readonly attempts: readonly Attempt[];

@@ -1,4 +1,4 @@
-import type { Book } from '#core/account';
+import type { Charge } from '#core/account';
 import type { Context } from '#core/context';
 import type { LeaseSource } from '#core/lease';
 import type { RoutedCall } from '#core/routed-call';
@@ -7,7 +7,7 @@ import { learnSpent, noteAllowances, type SpentOf } from './admission/allowances
 import { CallLimits, noHolds, type CallLimitsDeps } from './admission/call-limits.ts';
 import { CostEstimate } from './admission/cost-estimate.ts';
 import type { Hold } from './admission/local-lease.ts';
-import { furtherBooks, Reservation } from './admission/reservation.ts';
+import { chargesOf, Reservation } from './admission/reservation.ts';
 import { WaitingLine, type WaitingLineDeps } from './admission/waiting-line.ts';
 import type { CallJournal, OpenCall } from './journal/journal.ts';
 
@@ -70,16 +70,16 @@ export function openLedger(deps: LedgerDeps): Ledger {
   const begin = (admission: Admission, waited: number): Reservation => {
     const { context, estimate, holds, at, open } = admission;
     for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) context.permits.count(lease.account.owner);
-    const books = furtherBooks(holds);
+    const charges = chargesOf(holds);
     let written: Promise<void>;
     try {
-      written = writeBegan(journal, admission, books);
+      written = writeBegan(journal, admission, charges);
     } catch (error) {
       for (const hold of holds) accounts.settle(hold, 0);
       throw error;
     }
     noteAllowances(context.progress, holds, clock);
-    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books, open });
+    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, charges, open });
   };
 
   /** Notes what is left for a call that takes nothing now, where it is known what was spent elsewhere. */
@@ -154,14 +154,14 @@ interface Admission {
   readonly open: OpenCall;
 }
 
-function writeBegan(journal: CallJournal, { call, context, estimate, at, open }: Admission, owners: readonly Book[] | undefined): Promise<void> {
+function writeBegan(journal: CallJournal, { call, context, estimate, at, open }: Admission, charges: readonly Charge[] | undefined): Promise<void> {
   const { quickTokens: promptTokens } = estimate;
   const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
   const { userId, teamIds, keyId } = caller;
   const { rate, price, name } = call.route;
   const route = name === call.model ? undefined : name;
   return journal.began(
-    { requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, route, owners, balance, promptTokens, rate, price },
+    { requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, route, charges, balance, promptTokens, rate, price },
     open,
   );
 }

@@ -1,6 +1,6 @@
 import { Permits } from '#core/permits';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Account, AccountKind } from '#core/account';
+import type { Account, AccountKind, Charge } from '#core/account';
 import type { GenerateCall } from '#core/call';
 import { Fault } from '#core/fault';
 import type { Context, Progress } from '#core/context';
@@ -10,7 +10,7 @@ import type { UsageRow } from '#core/usage-row';
 import { chanceOf } from '../../test/support/fakes/journals.ts';
 import { testClock, type TestClock } from '../../test/support/fakes/clock.ts';
 import type { RoutedCall } from '#core/routed-call';
-import { booksModel, type BooksModel } from '../../test/simulator/books-model.ts';
+import { booksModel, booksOf, type BooksModel } from '../../test/simulator/books-model.ts';
 import type { Began } from './journal/record.ts';
 import { openLedger, type Ledger, type Reservation } from './index.ts';
 
@@ -89,7 +89,7 @@ function open(ways: number[] = [], recallTakes = 0): Ledger {
       spoke: () => undefined,
       async settled(row) {
         written.push(row);
-        sink.book(own, [row]);
+        sink.book(own, [{ ...row, charges: booksOf(row).flatMap((book) => ([row.balance, 'usd'] as const).map((kind): Charge => `${kind} ${book}`)) }]);
       },
       get trouble() {
         return trouble;
@@ -601,6 +601,17 @@ describe('leases', () => {
     void next.reservation.settle(row(910, { at: next.reservation.at }));
     expect(sink.spentOf('user:1', '2026-11').inference).toBe(910);
     expect(sink.spentOf('user:1', '2026-12').inference).toBe(910);
+  });
+});
+
+describe('tokens a minute', () => {
+  test('fewer than a step let in a call without a maximum whose prompt fits, and no other', async () => {
+    plan = { tokensPerMinute: 100 };
+    expect(await refusal(call())).toBeUndefined();
+    plan = { tokensPerMinute: 9 };
+    expect(await refusal(call())).toBe('rate-limited');
+    plan = { tokensPerMinute: 100 };
+    expect(await refusal(call({ maxTokens: 500 }))).toBe('rate-limited');
   });
 });
 

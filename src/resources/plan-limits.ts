@@ -32,7 +32,7 @@ const limits = {
   monthlyUsd: usd('Spending in a calendar month, UTC (US dollars); models without a price are then refused.'),
   dailyUsd: usd('Spending in a calendar day, UTC (US dollars); models without a price are then refused.'),
   requestsPerMinute: count('Requests in any 60 seconds.'),
-  tokensPerMinute: count('Inference in any 60 seconds (plan tokens).'),
+  tokensPerMinute: count('Inference in any 60 seconds (plan tokens). An answer that has begun may pass it, and the next calls wait for what it used.'),
   concurrentStreams: count('Streams at a time.'),
   models: modelNames,
   modelLimits: Type.Record(Type.String({ pattern: '^[^*]*$' }), closed(modelLimit), {

@@ -200,6 +200,19 @@ describe('one process, embedded', () => {
     );
   });
 
+  test('a minute that is smaller than a step lets in a call without a maximum, whose prompt fits', async () => {
+    const member = await newMember(server, { tokensPerMinute: 100 });
+    const { max_tokens: _, ...open } = fixed;
+    expect((await member.ask(open)).status).toBe(200);
+    const other = await newMember(server, { tokensPerMinute: 300 }); // its prompt has instructions
+    const answer = await fetch(`${server.url}/server/query`, {
+      method: 'POST',
+      headers: { 'x-access-tokens': other.keys[0]!, 'content-type': 'application/json' },
+      body: JSON.stringify({ message: 'Say exactly: hello' }),
+    });
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('hello')]);
+  });
+
   test('of 50 concurrent calls as many are answered as fit into the tokens of a minute', async () => {
     const member = await newMember(server, { tokensPerMinute: 7 * cost });
     expect(await tally(Array.from({ length: 50 }, () => member.ask(fixed)))).toEqual({ 200: 7, 429: 43 });

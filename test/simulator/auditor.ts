@@ -44,6 +44,8 @@ export interface AuditorDeps {
   readonly teamPlan: Plan;
   /** Of each key. */
   readonly keyPlan?: Plan;
+  /** The limits of keys begin while their owners ask: what is spent by then may be more. */
+  readonly isKeyPlanLate?: boolean;
   /** Are no streams without a maximum asked for? Then nothing may be over a limit, not even by a token. */
   readonly isExact: boolean;
   /** Since when a process has known that a key is not good, or must have. */
@@ -273,8 +275,9 @@ export class Auditor {
   }
 
   #limitOf(book: Book, kind: string): number | undefined {
-    const { plan, teamPlan, keyPlan = {} } = this.#parts;
+    const { plan, teamPlan, keyPlan = {}, isKeyPlanLate } = this.#parts;
     const { owner, day, model } = partsOf(book);
+    if (isKeyPlanLate && owner.startsWith('key:')) return undefined;
     const limits = owner.startsWith('team:') ? teamPlan : owner.startsWith('key:') ? keyPlan : plan;
     if (model !== undefined) return kind === 'inference' ? ofModel(limits).monthlyTokens : kind === 'usd' ? ofModel(limits).monthlyUsd : undefined;
     if (day !== undefined) return kind === 'inference' ? limits.dailyTokens : kind === 'usd' ? limits.dailyUsd : undefined;

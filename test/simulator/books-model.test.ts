@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Account, Book } from '#core/account';
+import type { Account, Book, Charge } from '#core/account';
 import { Fault } from '#core/fault';
 import { permitKind, type LeaseRequest, type LeaseGrant, type LeaseSource, type LeaseReturn } from '#core/lease';
 import { openHolders } from '#resources/usage/holders';
@@ -7,7 +7,7 @@ import { openLeases } from '#resources/usage/leases';
 import { booksOf } from '../support/books-of.ts';
 import { onBothDatabases } from '../support/databases.ts';
 import { usageRow } from '../support/usage-rows.ts';
-import { booksModel } from './books-model.ts';
+import { booksModel, booksOf as booksOfRow } from './books-model.ts';
 
 const seeds = 25;
 const operations = 60;
@@ -17,6 +17,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
 
   test.each(Array.from({ length: seeds }, (_, seed) => seed + 1))('and the database grant, book and refuse the same, seed %i', async (seed) => {
     const chance = generator(seed);
+    const isAdmittedBy = generator(seed + 1000);
     const upTo = (most: number) => Math.floor(chance() * (most + 1));
     const oneOf = <One>(list: readonly One[]) => list[upTo(list.length - 1)]!;
     let seconds = Date.UTC(2026, 10, 21) / 1000;
@@ -98,7 +99,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
           const at = Date.parse(oneOf(months)) + upTo(2 * 86_400_000 - 1);
           const route = chance() < 0.5 ? 'large' : undefined;
           const who = upTo(1);
-          return usageRow({
+          const row = usageRow({
             at,
             route,
             userId: users[who]!,
@@ -107,6 +108,8 @@ onBothDatabases('the model of the books', ({ shared }) => {
             balance: oneOf(['inference', 'train']),
             ...numbers,
           });
+          const charges = booksOfRow(row).flatMap((book) => ([row.balance, 'usd'] as const).map((kind): Charge => `${kind} ${book}`));
+          return { ...row, charges: charges.filter(() => isAdmittedBy() < 0.7) };
         });
         const again =
           chance() < 0.2 ? model.rows.slice(0, 1).map((row) => (row.planTokens % 2 === 0 ? row : { ...row, outputTokens: row.outputTokens + 1 })) : [];

@@ -153,7 +153,13 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
       if (before && !isSame(before, row)) leftOut.push(place);
       if (before) continue;
       rows.set(name, row);
-      for (const owner of booksOf(row)) if (isAlwaysKept(owner) || spent.has(`${owner} ${monthOf(row.at)}`)) bookFor(holder, owner, row);
+      const month = monthOf(row.at);
+      for (const owner of booksOf(row)) if (isAlwaysKept(owner) || spent.has(`${owner} ${month}`)) add(sumsOf(owner, month), row);
+      for (const charge of row.charges ?? []) {
+        const [kind] = charge.split(' ', 1) as ['inference' | 'train' | 'usd'];
+        const lease = leases.get(nameOf(holder, { owner: charge.slice(kind.length + 1) as Book, kind, month }));
+        if (lease) lease.settled += amountsOf(row)[kind] ?? 0;
+      }
     }
     return leftOut;
   }
@@ -244,16 +250,6 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
       return sum([...leases.values()].map((lease) => Math.max(heldOf(lease), 0)));
     },
   };
-
-  function bookFor(holder: string, owner: Book, row: UsageRow): void {
-    const month = monthOf(row.at);
-    add(sumsOf(owner, month), row);
-    const amounts = amountsOf(row);
-    for (const kind of ['inference', 'train', 'usd'] as const) {
-      const lease = leases.get(nameOf(holder, { owner, kind, month }));
-      if (lease) lease.settled += amounts[kind] ?? 0;
-    }
-  }
 }
 
 /** All books that a row belongs to, whether or not they are kept: what `usage_books` says in the database. */

@@ -15,6 +15,7 @@ import { keepContact, reportedContact } from '../../src/ledger/admission/contact
 import type { Disk } from '../../src/ledger/journal/disk.ts';
 import { openLedger, type Ledger } from '../../src/ledger/index.ts';
 import { openJournal, type CallJournal, type Journal } from '../../src/ledger/journal/journal.ts';
+import { leaseAfterShipping } from '../../src/ledger/shipping/lease-after-shipping.ts';
 import { openShipper, type Shipper } from '../../src/ledger/shipping/shipper.ts';
 import { subLeases } from '../../src/ledger/sharing/sub-leases.ts';
 import { refusals, type ParentAnswers, type Reached, type WorkerAnswers } from '../../src/process/ipc.ts';
@@ -183,7 +184,7 @@ export class Machine {
   async #answerAlone(life: Life, line: Line, disk: Disk, holder: string): Promise<void> {
     const journal = await this.#journal(life, disk, holder, 'only');
     const shipper = this.#ship(life, line, disk, holder, journal);
-    const serving = this.#open(life, this.#source(life, line, holder), journal);
+    const serving = this.#open(life, this.#source(life, line, holder, shipper), journal);
     this.#stop = async () => {
       await close(serving, 500);
       await journal.close();
@@ -195,7 +196,7 @@ export class Machine {
   #lead(life: Life, line: Line, disk: Disk, holder: string): void {
     const { chance, world } = this.parts;
     const shipper = this.#ship(life, line, disk, holder);
-    const source = this.#source(life, line, holder);
+    const source = this.#source(life, line, holder, shipper);
     const leases = subLeases({
       source,
       settledOf: (worker) => shipper.adoptWriter(worker),
@@ -293,8 +294,8 @@ export class Machine {
   }
 
   /** Where a holder gets its leases: with word of whether the database knows that it lives, where that matters. */
-  #source(life: Life, line: Line, holder: string): LeaseSource {
-    const source = line.source(holder);
+  #source(life: Life, line: Line, holder: string, shipper: Shipper): LeaseSource {
+    const source = leaseAfterShipping(line.source(holder), shipper, life.clock);
     const { streamSeconds } = this.parts;
     if (streamSeconds === undefined) return source;
     const parts = { seen: (seconds: number) => line.seen(holder, seconds), streamSeconds: () => streamSeconds, clock: life.clock, lost: () => life.end() };

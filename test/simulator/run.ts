@@ -59,6 +59,8 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       : undefined;
   const momentary = dieAt === undefined ? momentaryLimits(seed, limit) : {};
   const keyPlan = keyed || momentary.key ? { ...keyed, ...momentary.key } : undefined;
+  // What was used before they begin counts: `probe` knows only one sum.
+  const lateAt = keyed && !momentary.key && dieAt === undefined && more() < 0.4 ? 300 + Math.floor(more() * 1500) : undefined;
   const plan: Plan = {
     monthlyTokens: limit,
     ...(dailyTokens === undefined ? {} : { dailyTokens }),
@@ -81,7 +83,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   const problems: string[] = [];
   const calls = new Map<string, Asked>();
   const runsAsked = new Map<string, Asked>();
-  const keys = keysModel(() => world.passed, keyPlan);
+  const keys = keysModel(() => world.passed, lateAt === undefined ? keyPlan : undefined);
   const runs = runsModel(() => world.passed);
   const weather: Weather = { isAway: false, slowness: 4, loss: 0 };
   /** Since when every process hears everything in time. */
@@ -96,7 +98,20 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       .find((one) => one.life === life)
       ?.rights.knownBad(keyId) ?? mustKnow(keyId);
   const knownBad = isRevoking ? known : undefined;
-  const auditor = new Auditor({ world, books, calls, plan, teamPlan, ...(keyPlan && { keyPlan }), isExact, problems, ...(knownBad && { knownBad }) });
+  if (lateAt !== undefined) world.after(lateAt, () => keys.limit(keyPlan!));
+  const isKeyPlanLate = lateAt !== undefined;
+  const auditor = new Auditor({
+    world,
+    books,
+    calls,
+    plan,
+    teamPlan,
+    ...(keyPlan && { keyPlan }),
+    isKeyPlanLate,
+    isExact,
+    problems,
+    ...(knownBad && { knownBad }),
+  });
   const limitsOf = (owner: Owner) => (owner.startsWith('user:') ? plan : owner.startsWith('team:') ? teamPlan : (keyPlan ?? {}));
   const watched = watchMoments({ world, calls, limitsOf, problems });
   const over = (one: Asked) => void (isSpent(one.answer) && auditor.refused(one));

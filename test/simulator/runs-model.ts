@@ -125,6 +125,8 @@ export interface KeysModel {
   revoke(userId: number): void;
   suspend(userId: number): void;
   resume(userId: number): void;
+  /** From now on each key has these limits. */
+  limit(keyLimits: Plan): void;
   /** Since when a key is not good, in milliseconds; undefined: it is. */
   badSince(keyId: number): number | undefined;
   /** Told of each change. */
@@ -133,7 +135,7 @@ export interface KeysModel {
 
 const keysEach = 1000;
 
-/** @param now milliseconds @param keyLimits of each key */
+/** @param now milliseconds @param keyLimits of each key, from the beginning */
 export function keysModel(now: () => number = () => 0, keyLimits?: Plan): KeysModel {
   const current = new Map<number, number>();
   const revoked = new Map<number, number>();
@@ -170,6 +172,10 @@ export function keysModel(now: () => number = () => 0, keyLimits?: Plan): KeysMo
     },
     resume(userId) {
       if (suspended.delete(userId)) changed(userId);
+    },
+    limit(limits) {
+      keyLimits = limits;
+      for (const userId of [1, 2]) changed(userId);
     },
     badSince: (keyId) => revoked.get(keyId) ?? suspended.get(Math.floor(keyId / keysEach)),
     subscribe(listen) {

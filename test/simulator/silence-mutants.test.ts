@@ -26,7 +26,7 @@ const mistakes: readonly (readonly [what: string, from: number, planted: { reado
   ['a service that keeps, with those of its workers, the permits that were ended', 13, () => replaced(MachineLease.prototype, 'lapse', () => () => undefined)],
   [
     'a service that does not tell which permits it had used of those that were ended',
-    296,
+    428,
     () =>
       replaced(
         LocalLease.prototype,

@@ -14,7 +14,9 @@ const plan = record('Limits of the users of a plan.', {
   ),
   dailyTokens: Type.Optional(count('Inference quota per calendar day, UTC', 'plan tokens', 0)),
   requestsPerMinute: Type.Optional(count('Maximum number of requests per minute', 'requests', 0)),
-  tokensPerMinute: Type.Optional(count('Maximum of inference in any 60 seconds', 'plan tokens', 0)),
+  tokensPerMinute: Type.Optional(
+    count('Maximum of inference in any 60 seconds; an answer that has begun may pass it, and the next calls wait for what it used', 'plan tokens', 0),
+  ),
   concurrentStreams: Type.Optional(count('Maximum number of concurrent streams', 'streams', 0)),
   monthlyUsd: Type.Optional(spending('Spending limit per calendar month, UTC; if set, models without a price are refused')),
   dailyUsd: Type.Optional(spending('Spending limit per calendar day, UTC; if set, models without a price are refused')),

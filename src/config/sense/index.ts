@@ -40,8 +40,21 @@ const domain = /^[a-z0-9-]+(\.[a-z0-9-]+)*$/i;
 
 function* plans({ plans, newUsers, providers, models: all }: Settings): Iterable<Trouble> {
   const lists = new Set(Object.values(providers).flatMap(({ residency }) => Object.keys(residency)));
+  const named = new Map(Object.entries(all).flatMap(([model, { aliases }]) => aliases.map((alias) => [alias, model] as const)));
   for (const [name, { residency, models = [], modelLimits = {} }] of Object.entries(plans)) {
     const path = ['plans', name];
+    const limited = new Map<string, string>();
+    for (const given of Object.keys(modelLimits)) {
+      const model = named.get(given) ?? given;
+      const other = limited.get(model);
+      if (other !== undefined)
+        yield {
+          path: [...path, 'modelLimits', given],
+          silent: true,
+          text: `limits the same model as ${other}: a model has one entry, by its name or an alias.`,
+        };
+      limited.set(model, given);
+    }
     if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name))
       yield { path, name: true, silent: true, text: 'must have a name of at most 64 letters, digits, ".", "_" and "-".' };
     if (residency !== undefined && !lists.has(residency))

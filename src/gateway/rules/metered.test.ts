@@ -175,7 +175,7 @@ describe('a bound that the client did not ask for', () => {
     expect(asked?.sampling.maxTokens).toBe(50);
     expect(first).toEqual({
       ...started,
-      ignored: ['seed: not known there', 'max_tokens: none was given; limited to 50 tokens, what your plan allows this request now.'],
+      ignored: ['seed: not known there', 'max_tokens: none was given; limited to 50 tokens, what your limits allow this request now.'],
     });
   });
 });

@@ -289,7 +289,7 @@ class Meter {
       model: this.#call.model,
       servedModel: this.#model,
       route: route.name === this.#call.model ? undefined : route.name,
-      owners: this.#call.reservation.books,
+      charges: this.#call.reservation.charges,
       provider: last?.provider ?? '',
       region: last?.region ?? '',
       attempts,
@@ -316,7 +316,7 @@ class Meter {
     if (bound === undefined || !isConversation(this.#call)) return event;
     return {
       ...event,
-      ignored: [...event.ignored, `max_tokens: none was given; limited to ${bound} tokens, what your plan allows this request now.`],
+      ignored: [...event.ignored, `max_tokens: none was given; limited to ${bound} tokens, what your limits allow this request now.`],
     };
   }
 

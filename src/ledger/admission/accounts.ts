@@ -1,8 +1,9 @@
-import { accountName, partsOf, type Account } from '#core/account';
+import { accountName, partsOf, type Account, type Book, type Owner } from '#core/account';
 import type { Clock } from '#kit/async/clock';
 import { Fault, faultOf } from '#core/fault';
 import { permitKind, type LeaseRequest, type LeaseGrant, type LeaseSource, type PermitKind } from '#core/lease';
 import { dayOf, monthOf } from '#core/plan';
+import type { UsageRow } from '#core/usage-row';
 import { leaseRequest, mayStock } from './lease-request.ts';
 import { drift, first, LocalLease, type Hold, type Growth, type MessageNumbers } from './local-lease.ts';
 import { graver, type Obstacle } from './obstacle.ts';
@@ -40,6 +41,7 @@ export class Accounts {
   /** Leases for the next message to the source, which goes at the end of this tick. */
   readonly #unsent = new Set<LocalLease>();
   readonly #numbers: MessageNumbers = { last: 0 };
+  #made = 0;
   #lastOrder = 0;
   #isMessagePlanned = false;
   #isSweepPlanned = false;
@@ -64,6 +66,11 @@ export class Accounts {
     return this.#leases.size;
   }
 
+  /** Accounts that have come into memory so far: where there are no more than at its admission, a call knows of all. */
+  get made(): number {
+    return this.#made;
+  }
+
   values(): Iterable<LocalLease> {
     return this.#leases.values();
   }
@@ -74,6 +81,7 @@ export class Accounts {
     if (!lease) {
       lease = new LocalLease(account, name, this.#numbers, this.#source.contact);
       this.#leases.set(name, lease);
+      this.#made++;
       this.#planSweep();
     }
     lease.left += limit - lease.limit; // a plan may change
@@ -146,6 +154,19 @@ export class Accounts {
     if (this.#reached && cost > 0) this.#noteShare(lease);
     this.#move(lease);
     if (now < lease.recalledUntil) this.#plan(lease);
+  }
+
+  /** Notes what a call has cost with accounts that it was not admitted by: limits that have begun since. */
+  noteLate(row: UsageRow): void {
+    const { balance, charges, planTokens, costUsd, at } = row;
+    const month = monthOf(at);
+    for (const owner of booksOf(row))
+      for (const kind of [balance, 'usd'] as const) {
+        const lease = this.#leases.get(accountName({ owner, kind, month }));
+        if (!lease?.charge || charges?.includes(lease.charge)) continue;
+        lease.noteLate(kind === 'usd' ? (costUsd ?? 0) : planTokens);
+        if (this.#reached) this.#noteShare(lease);
+      }
   }
 
   /** Frees what is set aside for a call beyond `amount`. */
@@ -394,4 +415,10 @@ export class Accounts {
     const isRecent = this.#clock.monotonic() - usedAt < soonMilliseconds;
     if (isEmpty && !isRecent && !lease.minute?.unreportedCount && !lease.owes && lease.isIdle) this.#leases.delete(lease.name);
   }
+}
+
+/** All books that a row belongs to. */
+function booksOf({ userId, teamIds, keyId, model, route = model, at }: UsageRow): readonly Book[] {
+  const owners: readonly Owner[] = [`user:${userId}`, `key:${keyId}`, ...teamIds.map((id): Owner => `team:${id}`)];
+  return owners.flatMap((owner): readonly Book[] => [owner, `${owner}@${dayOf(at)}`, `${owner}/${route}`]);
 }

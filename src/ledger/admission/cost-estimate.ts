@@ -94,10 +94,16 @@ export class CostEstimate {
     for (const hold of holds) {
       const { kind } = hold.lease.account;
       hold.isPatient = this.isUnwatched;
-      hold.least = this.amount(kind, kind === 'tokens' ? Math.min(least, atOnce) : least);
-      hold.most = this.amount(kind, kind === 'tokens' ? Math.min(most, atOnce) : most); // a full minute ends no answer: what it says beyond that, the next calls wait for
+      const whole = kind === 'tokens' ? this.#ofMinute(hold, atOnce) : Infinity;
+      hold.least = this.amount(kind, Math.min(least, whole));
+      hold.most = this.amount(kind, Math.min(most, whole));
       hold.step = most === atOnce ? hold.most : this.amount(kind, atOnce);
     }
+  }
+
+  /** Output tokens to set aside of a minute. A full minute ends no answer: what it says beyond them, the next calls wait for. So a step may be more than a minute allows. */
+  #ofMinute({ lease }: Hold, atOnce: number): number {
+    return this.#most.isWhole ? atOnce : Math.min(atOnce, Math.max(1, this.#outputFor(lease.limit)));
   }
 
   /** Is all of the account spent, or less left than the prompt costs, however few tokens it turns out to have? */
@@ -145,12 +151,16 @@ export class CostEstimate {
   /** Output tokens of all candidates that an amount of an account covers, after the prompt. */
   output(kind: AccountKind, amount: number): number {
     if (!isSpent(kind) || kind === 'tokens') return Infinity;
-    const rates = kind === 'usd' ? ratesOf(this.#call.route.price ?? free, this.#prompt) : this.#call.route.rate;
-    const { input, output } = rates;
-    if (output === 0) return Infinity;
-    return kind === 'usd'
-      ? Math.floor((((amount - this.#most.usd) * 1e6) / this.#most.rate - this.#prompt * dearestInput(rates)) / output + slack)
-      : Math.floor((amount - this.#prompt * input) / output + slack);
+    if (kind !== 'usd') return this.#outputFor(amount);
+    const rates = ratesOf(this.#call.route.price ?? free, this.#prompt);
+    if (rates.output === 0) return Infinity;
+    return Math.floor((((amount - this.#most.usd) * 1e6) / this.#most.rate - this.#prompt * dearestInput(rates)) / rates.output + slack);
+  }
+
+  /** The same of plan tokens. */
+  #outputFor(planTokens: number): number {
+    const { input, output } = this.#call.route.rate;
+    return output === 0 ? Infinity : Math.floor((planTokens - this.#prompt * input) / output + slack);
   }
 
   /** The maximum of output tokens of each candidate, for an answer that cannot be ended. @param output tokens set aside @returns undefined where that is all its model can say */

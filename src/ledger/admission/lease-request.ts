@@ -26,6 +26,7 @@ export function leaseRequest(lease: LocalLease, now: number): LeaseRequest | und
   least = Math.min(least, room) - free - drift; // sums drift: what fits but for that would be waited for in vain
   if (!isNew && least <= 0 && most <= free && wish <= free) return undefined;
   const request = { ...lease.report(now), limit, least: Math.max(0, least), waiting: Math.max(0, most - free), wish: Math.max(0, wish - free) };
+  if (isNew) return { ...request, isFirst: true };
   return lease.debt > 0 ? { ...request, debt: lease.debt } : request;
 }
 

@@ -1,4 +1,4 @@
-import type { Account } from '#core/account';
+import type { Account, Charge } from '#core/account';
 import type { Fault } from '#core/fault';
 import type { Contact, LeaseReturn } from '#core/lease';
 import { minute, SlidingWindow } from './sliding-window.ts';
@@ -57,6 +57,8 @@ export interface MessageNumbers {
 export class LocalLease {
   readonly account: Account;
   readonly name: string;
+  /** As rows name it; undefined for limits of a minute and of streams. */
+  readonly charge: Charge | undefined;
   limit = 0;
   granted = 0;
   settled = 0;
@@ -106,6 +108,8 @@ export class LocalLease {
   /** Requests of the last minute, of all holders, when the source last answered. */
   #lastUsed = 0;
   #firstSpent = 0;
+  /** What calls have cost since the first answer that were let in before the limit began. */
+  #late = 0;
   #lastSpent = 0;
   #recent = 0;
   #recentAt = 0;
@@ -118,6 +122,7 @@ export class LocalLease {
   constructor(account: Account, name: string, numbers: MessageNumbers, contact?: Pick<Contact, 'goodUntil'>) {
     this.account = account;
     this.name = name;
+    this.charge = account.month === '' ? undefined : (`${account.kind} ${account.owner}` as Charge);
     this.#contact = account.month === '' ? contact : undefined;
     this.#numbers = numbers;
     this.#turn = this.#acknowledged = numbers.last;
@@ -136,7 +141,7 @@ export class LocalLease {
 
   /** What is known to be spent; other holders may have spent more that has not been shipped yet. */
   get spent(): number {
-    return this.account.month === '' ? 0 : Math.max(this.#lastSpent, this.#firstSpent + this.settled);
+    return this.account.month === '' ? 0 : Math.max(this.#lastSpent, this.#firstSpent + this.settled + this.#late);
   }
 
   /** What this process could still set aside if everybody else gave back all: never less than what is left. */
@@ -237,6 +242,11 @@ export class LocalLease {
     this.settled += cost;
     this.#recent = this.#recentAt === 0 ? cost : this.#recent * Math.exp((this.#recentAt - now) / recently) + cost;
     this.#recentAt = now;
+  }
+
+  /** Notes the cost of a call that set nothing aside here. Before the first answer there is nothing to add to: the source knows it, or will. */
+  noteLate(cost: number): void {
+    if (this.isKnown) this.#late += cost;
   }
 
   /** Takes a grant of the source, and what the source knows. */

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/async/clock';
-import { isAlwaysKept, type Book } from '#core/account';
+import type { Book, Charge } from '#core/account';
 import type { Fault } from '#core/fault';
 import type { Context } from '#core/context';
 import type { Permit } from '#core/permits';
@@ -29,8 +29,8 @@ export class Reservation {
   readonly bound: number | undefined;
   /** The answer must be watched: it may have to be ended. */
   readonly isOpen: boolean;
-  /** Books that limits charge the call to, besides those of its user's and its teams' month. */
-  readonly books: readonly Book[] | undefined;
+  /** The accounts of a month or a day that the call was admitted by. */
+  readonly charges: readonly Charge[] | undefined;
   /** Who meters the call puts itself there. */
   readonly open: OpenCall;
   /** Output tokens of all candidates that are covered. */
@@ -42,6 +42,8 @@ export class Reservation {
   readonly #estimate: CostEstimate;
   readonly #holds: readonly Hold[];
   readonly #written: Promise<void>;
+  /** Accounts that were known when the call was let in. */
+  readonly #made: number;
   #isSettled = false;
 
   /** @param holds what is set aside of each limited account @param written resolves when the journal has the call */
@@ -54,23 +56,24 @@ export class Reservation {
       at,
       waited,
       written,
-      books,
+      charges,
       open,
     }: {
       readonly at: number;
       readonly waited: number;
       readonly written: Promise<void>;
-      readonly books: readonly Book[] | undefined;
+      readonly charges: readonly Charge[] | undefined;
       readonly open: OpenCall;
     },
   ) {
     this.open = open;
-    this.books = books;
+    this.charges = charges;
     this.#deps = deps;
     this.#context = context;
     this.#estimate = estimate;
     this.#holds = holds;
     this.#written = written;
+    this.#made = deps.accounts.made;
     this.at = at;
     this.waited = waited;
     this.bound = undefined;
@@ -126,6 +129,7 @@ export class Reservation {
       return this.#deps.journal.settled(row);
     } finally {
       const { permits } = this.#context;
+      if (this.#deps.accounts.made > this.#made) this.#deps.accounts.noteLate(row);
       for (const hold of this.#holds) {
         if (hold.lease.account.kind === 'streams' && !hold.isTaken && permits.isHeld) permits.keep(new StreamPermit(this.#deps.accounts, hold));
         else this.#deps.accounts.settle(hold, costOf(hold, row));
@@ -206,14 +210,11 @@ class StreamPermit implements Permit {
   }
 }
 
-/** The books that limits charge a call to, besides those that are always kept; undefined: none, as for nearly all calls. */
-export function furtherBooks(holds: readonly Hold[]): readonly Book[] | undefined {
-  let books: Book[] | undefined;
-  for (const { lease } of holds) {
-    const { owner, month } = lease.account;
-    if (month !== '' && !isAlwaysKept(owner) && books?.includes(owner) !== true) (books ??= []).push(owner);
-  }
-  return books;
+/** The accounts of a month or a day that a call is admitted by, whose leases it will settle. @returns undefined: none, as for callers without such limits */
+export function chargesOf(holds: readonly Hold[]): readonly Charge[] | undefined {
+  let charges: Charge[] | undefined;
+  for (const { lease } of holds) if (lease.charge) (charges ??= []).push(lease.charge);
+  return charges;
 }
 
 /** Does the account pay more the longer the answer is? */

@@ -1,4 +1,4 @@
-import { accountName, type Account, type Book } from '#core/account';
+import { accountName, type Account, type Balance, type Book } from '#core/account';
 import { monthOf } from '#core/plan';
 import type { SettledRow } from '#core/usage-row';
 
@@ -8,20 +8,19 @@ export interface Booked {
   readonly amount: number;
 }
 
-/** What the rows of a journal come to by account. Places only grow, so that a row counts once however often it is read. */
+/** What the rows of a journal have settled of leases, by account. Places only grow, so that a row counts once however often it is read. */
 export class Bookings {
   readonly #sums = new Map<string, { readonly account: Account; amount: number }>();
   #to = 0;
 
   /** @param to the place behind the row */
-  book({ userId, teamIds = [], owners = [], balance = 'inference', planTokens, costUsd, at }: SettledRow, to: number): void {
+  book({ charges = [], planTokens, costUsd = 0, at }: SettledRow, to: number): void {
     if (to <= this.#to) return;
     this.#to = to;
     const month = monthOf(at);
-    const books: readonly Book[] = [`user:${userId}`, ...teamIds.map((id): Book => `team:${id}`), ...owners];
-    for (const owner of books) {
-      this.#add({ owner, kind: balance, month }, planTokens);
-      if (costUsd) this.#add({ owner, kind: 'usd', month }, costUsd);
+    for (const charge of charges) {
+      const kind = charge.slice(0, charge.indexOf(' ')) as Balance | 'usd';
+      this.#add({ owner: charge.slice(kind.length + 1) as Book, kind, month }, kind === 'usd' ? (costUsd ?? 0) : planTokens);
     }
   }
 

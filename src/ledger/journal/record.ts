@@ -11,7 +11,7 @@ export type RecordKind = 'began' | 'spoke' | 'settled' | 'refused';
 /** A call that may spend from now on: all that is needed to book it should we die. */
 export interface Began extends Pick<
   UsageRow,
-  'requestId' | 'step' | 'at' | 'userId' | 'teamIds' | 'keyId' | 'app' | 'face' | 'tags' | 'model' | 'route' | 'owners' | 'balance'
+  'requestId' | 'step' | 'at' | 'userId' | 'teamIds' | 'keyId' | 'app' | 'face' | 'tags' | 'model' | 'route' | 'charges' | 'balance'
 > {
   /** Tokens of the prompt, as far as they are known at admission. */
   readonly promptTokens: number;
@@ -128,7 +128,7 @@ export function settledJson(row: UsageRow): string {
     model: storable(row.model),
     servedModel: storable(row.servedModel),
     route: row.route,
-    owners: row.owners,
+    charges: row.charges,
     provider: row.provider,
     region: row.region || undefined,
     attempts: row.attempts,

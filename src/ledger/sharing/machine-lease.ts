@@ -159,6 +159,7 @@ export class MachineLease {
       least: beyond(this.line[0]?.request.least ?? 0),
       waiting: beyond(waiting),
       wish: beyond(Math.max(waiting, stock)),
+      ...(this.#left === Infinity ? ({ isFirst: true } as const) : {}),
     };
   }
 

@@ -62,6 +62,27 @@ describe('shipping', () => {
     expect(booked()).toHaveLength(21);
   });
 
+  test.each([false, true])(
+    'what is asked for at once waits for no round, and however often it is asked, rounds have a pause (of workers: %s)',
+    async (ofWorkers) => {
+      const { sink, clock, journal, shipper } = await startShipping({ ofWorkers });
+      await pass(clock, 100);
+      void journal.settled(settled(began('first')));
+      void shipper.shipWritten();
+      await pass(clock, 0);
+      expect(sink.shipments).toHaveLength(1);
+      let shipped = 0;
+      for (let n = 0; n < 500; n++) {
+        void journal.settled(settled(began(`more${n}`)));
+        void shipper.shipWritten().then(() => shipped++);
+        await pass(clock, 2);
+      }
+      expect(sink.shipments.length).toBeLessThan(25);
+      await pass(clock, 100);
+      expect([shipped, sink.rows.size]).toEqual([500, 501]);
+    },
+  );
+
   test('what was read of a journal before a read of it failed is shipped', async () => {
     const { disk, clock, journal, booked } = await startShipping({ writer: 'w1', ofWorkers: true });
     await pass(clock, 100);

@@ -11,6 +11,8 @@ import { segmentsOf } from '../journal/segments.ts';
 export interface Shipper {
   /** Rows that are not in the database yet: all of this process, and those that were read from the journals of its workers. */
   readonly pendingRows: number;
+  /** Ships what has been written, at once or a moment after the last round, as far as the database takes it. Never rejects. */
+  shipWritten(): Promise<void>;
   /**
    * A worker is dead: books the calls that ran in it, and removes its journal when all is shipped.
    * @returns what it settled of each account and `takeSettled` has not returned, once that is in the database
@@ -42,6 +44,8 @@ export interface ShipperDeps extends Omit<AdoptDeps, 'refused'>, BackoffDeps {
 }
 
 const pauseMilliseconds = 200;
+/** From the beginning of one round to that of the next, where it is asked for: among many users there is always one whose first lease waits for it. */
+const leastMilliseconds = 50;
 /** Batches of one journal before the others have their turn. */
 const batchesInTurn = 16;
 
@@ -61,6 +65,10 @@ class MachineShipper implements Shipper {
   #cancelRound: () => void = () => {};
   #cancelEarlier: () => void = () => {};
   #round: Promise<void>;
+  /** When the last round began (monotonic milliseconds). */
+  #begunAt = -Infinity;
+  /** A round that has not begun: it reads all that is written before. */
+  #next: Promise<void> | undefined;
   #earlier: Promise<void> = Promise.resolve();
 
   constructor(deps: ShipperDeps) {
@@ -78,6 +86,11 @@ class MachineShipper implements Shipper {
     const shipped = own ? (this.#shipments.get(own.writer)?.rows ?? 0) : 0;
     const read = [...this.#shipments].reduce((sum, [writer, one]) => (writer === own?.writer ? sum : sum + one.waitingRows), 0);
     return read + Math.max(0, (own?.rows ?? 0) - shipped);
+  }
+
+  shipWritten(): Promise<void> {
+    if (this.#deps.own && this.pendingRows === 0) return Promise.resolve();
+    return (this.#next ??= this.#shipNext());
   }
 
   adoptWriter(writer: string): Promise<readonly Booked[]> {
@@ -111,7 +124,19 @@ class MachineShipper implements Shipper {
     }
   }
 
+  async #shipNext(): Promise<void> {
+    const { clock } = this.#deps;
+    await this.#round;
+    this.#cancelRound(); // this one takes its place
+    const pause = this.#begunAt + leastMilliseconds - clock.monotonic();
+    if (pause > 0) await clock.sleep(pause);
+    this.#next = undefined;
+    if (this.#isStopped) return;
+    await (this.#round = this.#shipRound());
+  }
+
   async #shipRound(): Promise<void> {
+    this.#begunAt = this.#deps.clock.monotonic();
     let more = false;
     await this.#backoff.attempt('here', async () => {
       more = await this.#shipWriters();

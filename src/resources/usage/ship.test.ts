@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
+import type { Charge } from '#core/account';
 import type { UsageRow } from '#core/usage-row';
 import { onBothDatabases } from '../../../test/support/databases.ts';
 import { usageRow } from '../../../test/support/usage-rows.ts';
@@ -136,13 +137,20 @@ onBothDatabases('shipping', ({ shared }) => {
       accounts.map((one) => ({ account: one, turn: ++turns, heard: turns - 1, amount: 0, limit: 1000, least, waiting: least, wish: least }));
     const before = await leases.lease(ask(50));
     expect(before.map(({ left }) => left)).toEqual([950, 950, 950]);
-    const row = usageRow({ userId, teamIds: [team], planTokens: 30, costUsd: 0.5 });
+    const charges = accounts.map(({ kind, owner }): Charge => `${kind} ${owner}`);
+    const row = usageRow({ userId, teamIds: [team], planTokens: 30, costUsd: 0.5, charges });
     await usage().ship({ holder, journal: name, from: 0, to: 9, rows: Buffer.from(JSON.stringify([row])) });
     expect(await leases.lease(ask(0))).toEqual([
       { granted: 0, spent: 30, left: 950 },
       { granted: 0, spent: 30, left: 950 },
       { granted: 0, spent: 0.5, left: 950 },
     ]);
+    const late = usageRow({ userId, teamIds: [team], planTokens: 20, costUsd: 20, charges: [charges[1]!] });
+    await usage().ship({ holder, journal: name, from: 9, to: 20, rows: Buffer.from(JSON.stringify([row, late])) });
+    expect(
+      (await leases.lease(ask(0))).map(({ left }) => left),
+      'only the team had set it aside',
+    ).toEqual([930, 950, 930]);
   });
 
   test.each<[string, Record<string, unknown>]>([

@@ -33,6 +33,7 @@ export function began(requestId: string, changes: Partial<Began> = {}): Began {
     app: 'shop',
     face: 'chatcompat',
     model: 'gpt-4o',
+    charges: ['inference user:12', 'usd user:12', 'inference team:3', 'usd team:3'],
     balance: 'inference',
     promptTokens: 10,
     rate: { input: 1, output: 2 },
