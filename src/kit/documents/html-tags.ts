@@ -62,20 +62,24 @@ const unread = new Set(['script', 'style', 'noscript', 'iframe', 'title']);
 
 /** Behind `<script/>`, or `<script src=/a/>`: XHTML ends the element with that, HTML goes on to its end tag, which is there then. */
 function isEndedNext(html: string, from: number, element: string): boolean {
-  const tag = new RegExp(String.raw`<(/?)${element}(?=[\s/>])`, 'gi');
-  tag.lastIndex = from;
-  return tag.exec(html)?.[1] === '/';
+  for (const [, slash, name] of unreadTags(html, from)) if (name!.toLowerCase() === element) return slash === '/';
+  return false;
 }
 
 function endOfUnread(html: string, from: number, element: string): number {
-  const tag = /<\/(script|style|noscript|iframe|title)(?=[\s/>])/gi;
-  tag.lastIndex = from;
-  for (let found = tag.exec(html); found; found = tag.exec(html))
-    if (found[1]!.toLowerCase() === element) {
-      const end = endOfTag(html, tag.lastIndex);
+  for (const { 0: tag, 1: slash, 2: name, index } of unreadTags(html, from))
+    if (slash === '/' && name!.toLowerCase() === element) {
+      const end = endOfTag(html, index + tag.length);
       return end < 0 ? html.length : end + 1;
     }
   return html.length;
+}
+
+/** Where such elements begin and end, from a place on. */
+function* unreadTags(html: string, from: number): Generator<RegExpExecArray> {
+  const tag = /<(\/?)(script|style|noscript|iframe|title)(?=[\s/>])/gi;
+  tag.lastIndex = from;
+  for (let found = tag.exec(html); found; found = tag.exec(html)) yield found;
 }
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
