@@ -181,7 +181,7 @@ onBothDatabases('leases', ({ shared }) => {
     const account = tokens();
     const userId = Number(account.owner.slice(5));
     await lease([asks(account, 100, 50)]);
-    const rows = JSON.stringify([usageRow({ userId, planTokens: 80 })]);
+    const rows = JSON.stringify([usageRow({ userId, planTokens: 80, charges: [`inference ${account.owner}`] })]);
     await booksOf(store()).ship({ holder, journal: `${holder}/0`, from: 0, to: 1, rows: Buffer.from(rows) });
     // 20 are left; the holder needs 20 and owes 30
     expect(await lease([asks(account, 100, 50)])).toEqual([{ granted: 50, spent: 80, left: 0 }]);
@@ -385,7 +385,14 @@ test.skipIf(!address)(
         for (const [one, { granted }] of grants.entries()) taken(who, some[one]!, -granted);
       } else if (at % 10 < 8) await giveBack(some.map((account) => back(account, taken(who, account, 3))));
       else {
-        const rows = some.map((account) => usageRow({ userId: Number(account.owner.slice(5)), planTokens: taken(who, account, 2), teamIds: [1, 2] }));
+        const rows = some.map((account) =>
+          usageRow({
+            userId: Number(account.owner.slice(5)),
+            planTokens: taken(who, account, 2),
+            teamIds: [1, 2],
+            charges: [`inference ${account.owner}`],
+          }),
+        );
         const usage = booksOf(who === 'a' ? store : other);
         await usage.ship({ holder, journal: `${holder}/${at}`, from: 0, to: 1, rows: Buffer.from(JSON.stringify(rows)) });
       }
