@@ -7,7 +7,7 @@ import { plainRequest as plainGemini } from '#dialects/gemini/plain-request';
 import { reader } from '#dialects/openai/responses/decode-answer';
 import { encodeRequest as encodeResponses } from '#dialects/openai/responses/encode-request';
 import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/encoder';
-import { plainAnswer } from '#dialects/openai/responses/plain-answer';
+import { textAnswer } from '#dialects/openai/responses/text-answer';
 import { plainRequest as plainResponses } from '#dialects/openai/responses/plain-request';
 import { plainResponse } from '#dialects/openai/responses/plain-response';
 import { noFrame } from '#dialects/openai/responses/output-items';
@@ -175,7 +175,7 @@ test('a response is read and written the same either way', () => {
   fc.assert(
     fc.property(response, (body) => {
       const long = reader('m', ['a: b']).whole(body);
-      const short = plainAnswer(body, 'm', ['a: b']);
+      const short = textAnswer(body, 'm', ['a: b']);
       if (short) expect(JSON.stringify(short)).toBe(JSON.stringify(long));
       const result = fold(long);
       const written = plainResponse(result, answering);

@@ -2,7 +2,7 @@ import type { GenerateCall } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import type { Json } from '#core/json';
 import type { EncodedRequest } from '../dialect.ts';
-import { plainCall, plainText } from '../shared/plain-call.ts';
+import { textCall, textOfTurn } from '../shared/text-call.ts';
 import type { RequestOptions } from './request-options.ts';
 import type { Quirks } from './quirks.ts';
 import { dialect } from './wire.ts';
@@ -13,13 +13,13 @@ const sampled: ReadonlySet<keyof Sampling> = new Set(['temperature', 'topP', 'to
 export function plainRequest(call: GenerateCall, model: string, { without }: Quirks, { caching }: RequestOptions): EncodedRequest | undefined {
   const { temperature = 1, maxTokens } = call.sampling;
   if (maxTokens === undefined || temperature > 1 || caching === 'auto' || (without && without.length > 0)) return undefined;
-  const plain = plainCall(call, dialect, sampled);
+  const plain = textCall(call, dialect, sampled);
   if (!plain) return undefined;
   const { system, turns, sampling } = plain;
   const body: Record<string, Json> = {
     model,
     max_tokens: maxTokens,
-    messages: turns.map((turn) => ({ role: turn.role === 'user' ? 'user' : 'assistant', content: plainText(turn) })),
+    messages: turns.map((turn) => ({ role: turn.role === 'user' ? 'user' : 'assistant', content: textOfTurn(turn) })),
   };
   if (system !== undefined) body['system'] = system;
   if (sampling.temperature !== undefined) body['temperature'] = temperature;

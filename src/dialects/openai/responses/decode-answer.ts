@@ -11,7 +11,7 @@ import { isCount } from '../../shared/read-fields.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { carriedAs, dialect } from './wire.ts';
-import { endOf, messageMembers, servedBy, startedOf } from './plain-answer.ts';
+import { endOf, messageMembers, servedBy, startedOf } from './text-answer.ts';
 import { usageOf } from './usage.ts';
 
 /** Any JSON object from an upstream: no member is guaranteed. */

@@ -2,7 +2,7 @@ import type { GenerateCall } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import { own, type Extra, type Json, type JsonObject } from '#core/json';
 import type { EncodedRequest } from '../../dialect.ts';
-import { plainCall, plainText } from '../../shared/plain-call.ts';
+import { textCall, textOfTurn } from '../../shared/text-call.ts';
 import type { Quirks } from './quirks.ts';
 import { dialect } from './wire.ts';
 
@@ -13,13 +13,13 @@ const isInstructions = (extra: Extra | undefined): boolean => own(extra, dialect
 /** A call that is nothing but texts → the same request that `encodeRequest` makes of it; undefined for any other call. */
 export function plainRequest(call: GenerateCall, model: string, { encrypted, atLeast16 }: Quirks): EncodedRequest | undefined {
   if (atLeast16) return undefined;
-  const plain = plainCall(call, dialect, sampled, isInstructions);
+  const plain = textCall(call, dialect, sampled, isInstructions);
   if (!plain) return undefined;
   const { system, turns, sampling } = plain;
   const body: Record<string, Json> = { model };
   if (system !== undefined) body['instructions'] = system;
   body['input'] = turns.map((turn): JsonObject => {
-    const text = plainText(turn);
+    const text = textOfTurn(turn);
     return turn.role === 'user'
       ? { type: 'message', role: 'user', content: [{ type: 'input_text', text }] }
       : { type: 'message', role: 'assistant', content: [{ type: 'output_text', text, annotations: [] }] };

@@ -4,7 +4,7 @@ import type { GenerateResult } from '#core/fold';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
 import { Encoder, type ResponseBeingWritten } from './encoder.ts';
-import { plainAnswer } from './plain-answer.ts';
+import { textAnswer } from './text-answer.ts';
 import { noFrame } from './output-items.ts';
 import { plainResponse } from './plain-response.ts';
 import { usageOf } from './usage.ts';
@@ -12,7 +12,7 @@ import { usageOf } from './usage.ts';
 /** A whole response ↔ events and results. */
 
 export const decodeResult = (body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] =>
-  plainAnswer(body, model, ignored) ?? reader(model, ignored).whole(body);
+  textAnswer(body, model, ignored) ?? reader(model, ignored).whole(body);
 
 /** A whole answer → the response object, encoded as a stream of one event per part. */
 export function encodeResult(result: GenerateResult, response: ResponseBeingWritten): JsonObject {

@@ -7,7 +7,7 @@ import { isEmpty, type Extra } from '#core/json';
  * A call that is nothing but texts: user and model in turn, the user last, a text of the system before them or none, and no fields but those about sampling. It
  * takes no more than its texts to write it in its client's own dialect, without all that other calls are looked through for.
  */
-export interface PlainCall {
+export interface TextCall {
   readonly system: string | undefined;
   /** Those of the user and of the model. */
   readonly turns: readonly Turn[];
@@ -20,12 +20,12 @@ export interface PlainCall {
  * @param ofSystem the members that the text of the system may carry
  * @returns undefined for any other call
  */
-export function plainCall(
+export function textCall(
   call: GenerateCall,
   dialect: string,
   fields: ReadonlySet<keyof Sampling>,
   ofSystem: (extra: Extra | undefined) => boolean = isAbsent,
-): PlainCall | undefined {
+): TextCall | undefined {
   const { tools, toolChoice, parallelToolCalls, output, reasoning, kept, inPieces, extra, turns, sampling } = call;
   if (call.dialect !== dialect || tools.length > 0 || output.type !== 'text' || reasoning || toolChoice || kept || inPieces) return undefined;
   if (parallelToolCalls !== undefined || !isEmpty(extra)) return undefined;
@@ -38,12 +38,12 @@ export function plainCall(
     if (parts.length !== 1 || part!.type !== 'text' || part!.extra !== undefined || part!.citations !== undefined || !/\S/.test(part!.text)) return undefined;
     if (at < first ? !ofSystem(own) : own !== undefined || role !== ((at - first) % 2 === 0 ? 'user' : 'model')) return undefined;
   }
-  return first === 0 ? { system: undefined, turns, sampling } : { system: plainText(turns[0]!), turns: turns.slice(1), sampling };
+  return first === 0 ? { system: undefined, turns, sampling } : { system: textOfTurn(turns[0]!), turns: turns.slice(1), sampling };
 }
 
 const isAbsent = (extra: Extra | undefined): boolean => extra === undefined;
 
-/** The text of a turn of a plain call. */
-export function plainText({ parts: [part] }: Turn): string {
+/** The text of a turn of such a call. */
+export function textOfTurn({ parts: [part] }: Turn): string {
   return part?.type === 'text' ? part.text : '';
 }

@@ -54,7 +54,7 @@ export const messageMembers = new Set(['type', 'id', 'role', 'content', 'status'
  * A whole response whose output is one message with one text, as most are → the same events that a reader of items makes of it.
  * @returns undefined for any other
  */
-export function plainAnswer(response: unknown, model: string, ignored: readonly string[]): readonly GenerateEvent[] | undefined {
+export function textAnswer(response: unknown, model: string, ignored: readonly string[]): readonly GenerateEvent[] | undefined {
   if (!isObject(response) || response['error'] || response['status'] !== 'completed') return undefined;
   const item = onlyOne(response['output']);
   if (item?.['type'] !== 'message' || !isEmpty(rest(item, messageMembers))) return undefined;
